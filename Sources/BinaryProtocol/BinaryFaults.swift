@@ -17,7 +17,7 @@ public struct BinaryFaults: OptionSet, Sendable {
   /// Longer than a gateway of some year took, the lowest limit being 256 bytes: status 7.
   public static let payloadSize = BinaryFaults(rawValue: 1 << 7)
 
-  /// Whether one of them is what the status names.
+  /// Whether the status names one of these faults.
   public func explains(_ status: ErrorResponse.Status) -> Bool {
     (1...7).contains(status.rawValue) && rawValue & 1 << status.rawValue != 0
   }

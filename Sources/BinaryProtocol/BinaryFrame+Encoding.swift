@@ -4,7 +4,7 @@ import PushModel
 extension BinaryFrame {
   /// Writes a command-0 notification.
   ///
-  /// Token and payload may hold at most 65,535 bytes each: the length fields have 16 bits. Longer ones trap.
+  /// Token and payload may hold at most 65,535 bytes each: the length fields have 16 bits. Longer values trap.
   public static func encodeSimple(token: RawSpan, payload: RawSpan, into output: inout ByteWriter) {
     encodeUnframed(
       numbers: nil, tokenLength: checked(token), payloadLength: checked(payload), into: &output,
@@ -30,7 +30,7 @@ extension BinaryFrame {
       priority: priority, into: &output, token: { $0.write(token) }, payload: { $0.write(payload) })
   }
 
-  /// Writes a command-2 frame of any items in any order, unknown and repeated ones too.
+  /// Writes a command-2 frame with any items in any order, including unknown and repeated ones.
   public static func encodeFramed(items: [FrameItem], into output: inout ByteWriter) {
     writeFrameHeader(length: items.reduce(0) { $0 + FrameItem.headerLength + $1.data.count }, into: &output)
     for item in items {
@@ -55,8 +55,8 @@ extension Push {
   }
 }
 
-/// The same for a caller that writes token and payload straight into the output. It says their lengths before, which are
-/// at most 65,535, and must write as many bytes.
+/// Encoding for a caller that writes token and payload directly into the output. The caller states their lengths
+/// beforehand, at most 65,535 each, and must write exactly as many bytes.
 ///
 /// All of it is inlined, closures too: a load makes millions of notifications a second.
 extension BinaryFrame {

@@ -1,10 +1,9 @@
 import Bytes
 
 extension BinaryFrame {
-  /// Where things stand in a frame, in bytes from its command byte; the frames are drawn above `BinaryFrame`.
+  /// The offsets of a frame's parts, in bytes from its command byte; `BinaryFrame` has drawings of the frames.
   ///
-  /// All code that reads or writes frames takes its offsets from here. Everything is inlined, because it is used for
-  /// each frame.
+  /// All code that reads or writes frames uses these offsets. Everything is inlined, because it is used for each frame.
   @usableFromInline package enum Offsets {
     /// Bytes of the length field before a token or payload of command 0 or 1.
     @inlinable @inline(__always) package static var lengthField: Int { 2 }

@@ -1,7 +1,7 @@
 import PushModel
 
-/// The protocol's implications for one connection, from the provider's side: which notifications were accepted, rejected,
-/// discarded, and which are left open.
+/// The protocol's implications for one connection, from the provider's side: which notifications were accepted,
+/// rejected or discarded, and which have an unknown fate.
 ///
 /// A plain value without I/O or clock. The dissector feeds it the frames of a capture, the load generator its writes.
 /// Notifications are numbered from 0 in the order they were written.
@@ -10,7 +10,8 @@ import PushModel
 /// - a rejection names one notification: all before it were accepted, all after it discarded;
 /// - status 10 (shutdown) names the last *accepted* one: it and all before it were accepted, all after it discarded;
 /// - status 0 (sent by mock servers) accepts the notification it names and everything before, and discards nothing;
-/// - a later response that names a later notification proves that those between were taken after all;
+/// - a later response that names a later notification proves that the notifications between the two were accepted after
+///   all;
 /// - a response that names nothing known settles nothing: it is counted, and the rest stays unknown;
 /// - identifier 0 in a response other than status 0 can mean "failed before the identifier was read": it names the first
 ///   frame with the fault of the status. Bad items may be answered with status 128, or with that of what the gateway
@@ -20,8 +21,8 @@ import PushModel
 /// - status 128 with identifier 0 names none if bytes that are not a frame came before: then it is about those bytes;
 /// - with status 7 identifier 0 names the first payload above every gateway's limit, if the writer reports which that
 ///   is: it requires knowledge of the limit;
-/// - else identifier 0 is taken at its word when the notification with that identifier shows the fault that the status
-///   names, or is the only one that was written; it is ambiguous when it is not, and settles nothing;
+/// - otherwise identifier 0 is taken literally if the notification with that identifier has the fault that the status
+///   names, or is the only one that was written; if neither, it is ambiguous, and settles nothing;
 /// - an identifier that was used several times names its latest use: a client reuses one only when it believes the
 ///   earlier notification settled.
 public struct BinarySession: Sendable {
@@ -29,12 +30,13 @@ public struct BinarySession: Sendable {
   public struct Naming: Sendable, Equatable {
     /// The notification it names; `nil` when none such was written.
     public var notification: Int?
-    /// How many notifications before it (status 10 and 0: including it) count as accepted; `nil` when it names none.
-    /// One that was rejected before does not.
+    /// The number of notifications before the named one (with status 10 and 0: including it) that count as accepted,
+    /// without those rejected before; `nil` if it names none.
     public var accepted: Int?
-    /// How many written notifications the identifier fits. Above 1 the naming is a judgement (the latest was taken).
+    /// The number of written notifications with the identifier. Above 1 the naming is a judgement: the latest is
+    /// chosen.
     public var candidates: Int
-    /// Identifier 0, which may be that of a notification or mean none: it names no notification.
+    /// The identifier is 0, which may be a notification's or mean none: the response names no notification.
     public var isAmbiguous = false
   }
 
@@ -56,15 +58,16 @@ public struct BinarySession: Sendable {
   private var firstUnreadable = Unreadable.none
   /// The latest notification with identifier 0, and the faults that can be seen in it.
   private var zero: (index: Int, faults: BinaryFaults)?
-  /// A notification without an identifier was written; and one was before `firstKnownBad`.
+  /// A notification without an identifier was written; and one was written before `firstKnownBad`.
   private var hasUnidentified = false
   private var hasUnidentifiedBeforeKnownBad = false
   /// Everything before this index is settled: accepted or rejected.
   public private(set) var settled = 0
   private var rejections = Rejections()
 
-  /// - Parameter maximumIdentifierRuns: how much of the identifiers' history is kept, in runs of evenly spaced ones; a
-  ///   counter needs one run, random identifiers one for every two. Older ones are forgotten and can no longer be named.
+  /// - Parameter maximumIdentifierRuns: the length of the identifiers' history, in runs of evenly spaced identifiers; a
+  ///   counter needs one run, random identifiers one run for every two. Older identifiers are forgotten and can no
+  ///   longer be resolved.
   public init(maximumIdentifierRuns: Int = 32_768) {
     history = IdentifierHistory(maximumRuns: maximumIdentifierRuns)
   }
@@ -75,9 +78,9 @@ public struct BinarySession: Sendable {
   /// Forgets the identifiers written so far, as beyond `maximumIdentifierRuns`.
   package mutating func forgetIdentifiers() { history.forget() }
 
-  /// Notes that the next frame was written, whose items do not fit it, and returns its number.
+  /// Notes that a frame was written whose items do not fit it, and returns its number.
   ///
-  /// - Parameter identifier: when its item is among those that do fit.
+  /// - Parameter identifier: the identifier, if its item is among those that fit.
   public mutating func write(malformedWith identifier: UInt32?) -> Int {
     let areIdentified = !hasUnidentified
     let index = write(identifier: identifier, isKnownBad: false)
@@ -93,19 +96,19 @@ public struct BinarySession: Sendable {
   /// Notes that more was written, before or between, than was seen.
   public mutating func noteMissingBytes() { hasMissingBytes = true }
 
-  /// Notes the faults that can be seen in the notification that was written last. They matter for one whose identifier
-  /// is 0, whose token is not 32 bytes long, or whose payload is empty.
+  /// Notes the visible faults of the notification that was written last. They matter if its identifier is 0, its token
+  /// is not 32 bytes long, or its payload is empty.
   public mutating func noteFaults(_ faults: BinaryFaults, identifier: UInt32?) {
     if identifier == 0 { zero = (written - 1, faults) }
     if faults.contains(.missingPayload), firstWithoutPayload == nil { firstWithoutPayload = written - 1 }
     if faults.contains(.tokenSize), !faults.contains(.missingToken) { hasOddToken = true }
   }
 
-  /// Notes that tokens that are neither empty nor 32 bytes long are written, before any is.
+  /// Notes in advance that tokens will be written that are neither empty nor 32 bytes long.
   public mutating func noteOddTokens() { hasOddToken = true }
 
-  /// Notes that the payload of the notification that was written last is longer than any gateway takes, and that no
-  /// other's is longer than what every gateway takes.
+  /// Notes that the payload of the notification that was written last exceeds every gateway's limit, and that no other
+  /// payload exceeds any gateway's limit.
   public mutating func noteOversize() {
     if firstOversize == nil { firstOversize = written - 1 }
   }
@@ -126,7 +129,7 @@ public struct BinarySession: Sendable {
 
   /// Applies an error response.
   ///
-  /// - Parameter sent: how many of the notifications can have arrived: it is about none of the others.
+  /// - Parameter sent: the number of notifications that can have arrived; the response concerns only these.
   public mutating func receive(_ response: ErrorResponse, sent: Int = .max) -> Naming {
     let sent = min(sent, written)
     var (named, candidates) = history.find(response.identifier, before: sent)
@@ -166,7 +169,7 @@ public struct BinarySession: Sendable {
 
   /// - Parameters:
   ///   - found: the latest notification with identifier 0.
-  ///   - sent: notifications that can have arrived; the meaning is one of these.
+  ///   - sent: the number of notifications that can have arrived; only one of these can be meant.
   private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?, sent: Int) -> MeaningOfZero {
     if case .bytes = firstUnreadable, status == .protocolError { return .nothing }
     var first = Int.max
@@ -184,13 +187,13 @@ public struct BinarySession: Sendable {
     case .invalidPayloadSize: note(firstOversize)
     default: break
     }
-    // The gateway reads no further than to the first of them.
+    // The gateway reads no further than the first of these notifications.
     if let zero, zero.index == found, zero.faults.explains(status), first < .max { note(zero.index) }
     if first < .max { return .names(first) }
     guard let found else { return .nothing }
     if sent == 1, !hasMissingBytes { return .names(found) }
     if let zero, zero.index == found, zero.faults.explains(status) { return .names(found) }
-    // The topic is the connection's, so its fault is that of the first notification.
+    // The topic is the connection's, so the first notification already has the fault.
     if found == 0, !hasMissingBytes, status == .missingTopic || status == .invalidTopicSize { return .names(found) }
     return .ambiguous
   }
@@ -205,13 +208,13 @@ public struct BinarySession: Sendable {
     return fates
   }
 
-  /// The fate of every notification before this one is final: no later response changes it.
+  /// The number of notifications whose fate is final: no later response changes it.
   public var final: Int { rejections.floor }
 
   /// The current fates of a range of notifications: runs of equal fates, in order and without gaps.
   ///
   /// - Parameter range: notifications that were written. It must not begin before the value that `final` had before the
-  ///   last response that changed it: which of the earlier ones were rejected is no longer known.
+  ///   last response that changed it, because rejections of earlier notifications are forgotten.
   public func forEachFate(in range: Range<Int>, _ body: (Range<Int>, Fate) -> Void) {
     var next = range.lowerBound
     func pass(to end: Int, _ fate: Fate) {
@@ -234,11 +237,11 @@ public struct BinarySession: Sendable {
     pass(to: range.upperBound, isTerminated ? .discarded : .unknown)
   }
 
-  /// How many of the notifications before `index` were rejected; at most the settled ones when there were more
-  /// rejections than are kept.
+  /// The number of rejected notifications before `index`; at most the settled ones if there were more rejections than
+  /// are kept.
   public func rejected(before index: Int) -> Int { rejections.count(before: index) }
 
-  /// How many notifications were written after the one that the deciding response named.
+  /// The number of notifications written after the one that the deciding response named.
   public func discarded(after notification: Int) -> Int {
     isTerminated && notification + 1 == settled ? written - settled : 0
   }
@@ -248,8 +251,8 @@ extension ErrorResponse.Status {
   /// The notification that the response names was accepted, not rejected.
   package var acceptsNamed: Bool { self == .noError || self == .shutdown }
 
-  /// Servers were seen to answer a frame whose items do not fit with it and not with 128: with what they then missed,
-  /// took for too long or too short, or could not process.
+  /// Servers were seen to answer a frame whose items do not fit with this status instead of 128: the status of what was
+  /// then missing, too long or too short, or could not be processed.
   var mayMeanBadItems: Bool {
     switch self {
     case .processingError, .missingDeviceToken, .missingPayload, .invalidTokenSize, .invalidPayloadSize: true
@@ -260,16 +263,16 @@ extension ErrorResponse.Status {
 
 /// The rejected notifications of one connection, by number.
 ///
-/// The documented service rejects one and closes; mock servers were seen to answer many. At most 4,096 are kept, so that
-/// memory is bounded; the lowest are forgotten first and only counted. A response that names one below the highest
-/// forgotten counts as a repeated one, so that no notification is ever counted twice.
+/// The documented service rejects one and closes; mock servers were seen to answer many. At most 4,096 are kept, so
+/// that memory is bounded; the lowest are forgotten first and only counted. A response that names a number below the
+/// highest forgotten one counts as repeated, so that no notification is counted twice.
 private struct Rejections: Sendable {
   private static let maximumKept = 4_096
   private var kept: [Int] = []
   private var forgotten = 0
-  /// The ones removed last, in order.
+  /// The rejections that were forgotten last, in ascending order.
   private var lastForgotten: [Int] = []
-  /// Above the highest forgotten one.
+  /// The number after the highest forgotten rejection.
   private(set) var floor = 0
 
   var count: Int { forgotten + kept.count }
@@ -288,7 +291,7 @@ private struct Rejections: Sendable {
     }
   }
 
-  /// The rejected ones of a range, in order; of those below `floor` only the last ones that were removed.
+  /// The rejections in a range, in ascending order; below `floor` only those that were forgotten last.
   func forEach(in range: Range<Int>, _ body: (Int) -> Void) {
     if range.lowerBound < floor {
       for index in lastForgotten where range.contains(index) { body(index) }
@@ -299,10 +302,10 @@ private struct Rejections: Sendable {
     }
   }
 
-  /// Below `floor` the rejected ones are no longer known; as many as possible are assumed to be before `index`.
+  /// The number of rejections before `index`. Below `floor` they are unknown, and as many as possible are assumed.
   func count(before index: Int) -> Int { index < floor ? min(index, forgotten) : forgotten + insertionPoint(index) }
 
-  /// The first position whose number is not below `index`; new ones are nearly always the highest.
+  /// The first position whose number is not below `index`; new numbers are nearly always the highest.
   private func insertionPoint(_ index: Int) -> Int {
     if let last = kept.last, last < index { return kept.count }
     var (low, high) = (0, kept.count)

@@ -22,7 +22,7 @@ public struct ErrorResponse: Sendable, Hashable {
     self.identifier = identifier
   }
 
-  /// How far the response at `offset` reaches. It begins with 8; `init(wholeAnswer:)` takes another command byte.
+  /// The extent of the response at `offset`. It begins with 8; `init(wholeAnswer:)` accepts other command bytes.
   @inlinable
   public static func extent(of bytes: RawSpan, at offset: Int) -> RecordExtent {
     let available = bytes.byteCount - offset
@@ -73,6 +73,6 @@ public struct ErrorResponse: Sendable, Hashable {
 }
 
 extension ErrorResponse {
-  /// What the response says of the notification that it names.
+  /// The status of the notification that the response names.
   public typealias Status = BinaryStatus
 }

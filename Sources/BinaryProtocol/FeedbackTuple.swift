@@ -1,6 +1,6 @@
 import Bytes
 
-/// One entry of the feedback service's list: `time u32 | token length u16 | token`, a view of borrowed bytes.
+/// One entry of the feedback service's list: `time u32 | token length u16 | token`; a view of borrowed bytes.
 public struct FeedbackTuple: ~Escapable {
   /// Bytes before the token.
   @usableFromInline package static var headerLength: Int { 6 }

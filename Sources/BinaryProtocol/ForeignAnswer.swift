@@ -17,10 +17,10 @@ package struct ForeignAnswer: Sendable, Equatable, CustomStringConvertible {
   }
 
   package let kind: Kind
-  /// The first of its bytes, `longest` at most.
+  /// The answer's first bytes, at most `longest`.
   package let bytes: [UInt8]
 
-  /// How many bytes are kept.
+  /// The most bytes that are kept.
   package static let longest = 16
 
   /// - Parameter answer: its beginning.

@@ -14,7 +14,7 @@ public struct FrameItem: Sendable, Equatable {
   /// Bytes before an item's data.
   @inlinable @inline(__always) package static var headerLength: Int { 3 }
 
-  /// Bytes of items 3, 4 and 5 as nearly every client ends a frame with them.
+  /// The length of items 3, 4 and 5, with which nearly every client ends a frame.
   @inlinable @inline(__always) static var usualRestLength: Int { 3 * headerLength + 4 + 4 + 1 }
 
   /// The meaning of an item. Ids outside the documented five are values too, not errors.
@@ -35,7 +35,7 @@ public struct FrameItem: Sendable, Equatable {
     /// One byte: 10 or 5.
     @inlinable public static var priority: Identifier { Identifier(rawValue: 5) }
 
-    /// Whether it is one of the documented five, and its data may have this length.
+    /// Whether the identifier is one of the five documented ones, and its data may have this length.
     package func canHave(length: Int) -> Bool {
       switch self {
       case .deviceToken, .payload: true
@@ -55,7 +55,7 @@ extension Push {
     guard command == .framed else { return [] }
     var items: [FrameItem] = []
     var iterator = ItemIterator(end: bytes.byteCount)
-    // Of a frame whose items do not fit it, only those before the one that does not.
+    // In a frame whose items do not fit it, only the items before the first that does not.
     while let item = try? iterator.next(in: bytes) {
       let data = bytes.extracting(item.data.range)
       items.append(FrameItem(id: .init(rawValue: item.id), data: Array(copying: data)))

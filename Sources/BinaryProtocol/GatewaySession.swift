@@ -4,13 +4,13 @@ import PushModel
 /// The protocol rules of one connection on the gateway's side: which notifications are accepted, which one is rejected,
 /// the answer, and which are discarded after it.
 ///
-/// A plain value without I/O, clock or chance. Takes bytes as they arrive; returns what to do as an `Ending`.
-/// Notifications are numbered from 0 in the order they arrive.
+/// A plain value without I/O, clock or randomness. It receives bytes as they arrive, and returns the required action as
+/// an `Ending`. Notifications are numbered from 0 in the order they arrive.
 ///
 /// The rules (Apple's guide of 2015-09-16, and what servers were seen to do):
 /// - nothing is answered for an accepted notification;
-/// - a refused one is answered with its status and identifier, and the connection is closed; whatever comes after it is
-///   never looked at, only counted;
+/// - a refused one is answered with its status and identifier, and the connection is closed; everything after it is
+///   never decoded, only counted;
 /// - a notification without an identifier cannot be named: with command 0 there is no answer, only the close, and a
 ///   frame without item 3 is named 0;
 /// - a shutdown names the last accepted notification, or 0;
@@ -18,13 +18,13 @@ import PushModel
 public struct GatewaySession: Sendable {
   /// The limits of a gateway, which depend on the year and the certificate.
   public struct Rules: Sendable, Equatable {
-    /// What is refused of any push: a token of another length gets status 5, a longer payload 7, and status 1 one that has
-    /// nothing to show and priority 10.
+    /// The rules for all pushes: a token of another length is rejected with status 5, a longer payload with 7, and a
+    /// push with nothing to show and priority 10 with 1.
     public var push: PushRules
     /// Answer bytes that are not a frame with 128 (the guide of 2018), or just close (observed).
     public var answersMalformed: Bool
-    /// Lengths above which bytes are not a frame. Tokens of any length are parsed, so that one of a bad size gets
-    /// status 5 with commands 0 and 1 as with command 2.
+    /// Lengths above which bytes are not a frame. Tokens of any length are parsed, so that a token of invalid size gets
+    /// status 5 with commands 0 and 1, as with command 2.
     public var limits: ProtocolLimits
 
     public init(
@@ -38,7 +38,7 @@ public struct GatewaySession: Sendable {
     }
   }
 
-  /// Why the gateway closes, and its last response.
+  /// The reason why the gateway closes, and its last response.
   public struct Ending: Sendable, Equatable {
     /// The reason for the end.
     public enum Cause: Sendable, Equatable {
@@ -50,7 +50,7 @@ public struct GatewaySession: Sendable {
 
     public var cause: Cause
     public var status: ErrorResponse.Status
-    /// The notification that `status` is about: the refused one, or with a shutdown the last accepted one.
+    /// The notification that `status` concerns: the rejected one or, in a shutdown, the last accepted one.
     public var notification: Int?
     public var identifier: UInt32?
     /// The response to send; `nil` to close without one.
@@ -59,14 +59,15 @@ public struct GatewaySession: Sendable {
 
   private enum State: Sendable, Equatable {
     case open
-    /// Refused one, or shutting down: frames are counted and not looked at.
+    /// A notification was rejected, or the connection is shutting down: frames are counted and not decoded.
     case discarding
-    /// No frame can be found any more.
+    /// No further frame can be found.
     case lost
   }
 
   public let rules: Rules
-  /// With this status every notification is refused: the provider's certificate names no topic, or one of a bad size.
+  /// The status with which every notification is rejected: the provider's certificate names no topic, or one of invalid
+  /// size.
   public let standing: ErrorResponse.Status?
   /// The number of accepted notifications after which the gateway shuts the connection down.
   public var shutdownAfter = Int.max
@@ -79,7 +80,7 @@ public struct GatewaySession: Sendable {
   public private(set) var discarded = 0
   /// Bytes consumed so far, of any kind.
   public private(set) var bytes = 0
-  /// How the gateway ended the connection; `nil` as long as it did not.
+  /// How the gateway ended the connection; `nil` while it is open.
   public private(set) var ending: Ending?
 
   private var state = State.open
@@ -90,14 +91,14 @@ public struct GatewaySession: Sendable {
     self.standing = standing
   }
 
-  /// Takes bytes that follow those taken before, and returns how many of them were consumed: all whole frames.
+  /// Receives the next bytes, and returns the number of bytes consumed: all complete frames.
   ///
-  /// Pass the rest again together with the bytes that follow. At most one frame is left over, so at most
+  /// Pass the rest again, together with the following bytes. At most one frame is left over, so at most
   /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Check `ending`
   /// afterwards. Linear in the number of frames; nothing is allocated or copied.
   ///
-  /// - Parameter decide: returns why a valid notification is rejected, or `nil` to accept it. Called once for each,
-  ///   however the bytes are split. Statuses 0 and 10 accept and must not be returned.
+  /// - Parameter decide: returns why a valid notification is rejected, or `nil` to accept it. Called once for each
+  ///   notification, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
   @inlinable
   public mutating func receive(
     _ input: RawSpan, decide: (borrowing Push) -> Rejection?
@@ -125,7 +126,7 @@ public struct GatewaySession: Sendable {
         do throws(ParseError) {
           fields = try PushFields(parsing: frame)
         } catch {
-          // Its item may be among those that do fit.
+          // The identifier's item may be among those that fit.
           verdict = .malformed(error, identifier: PushFields(fitting: frame).identifier)
           break frames
         }
@@ -154,7 +155,7 @@ public struct GatewaySession: Sendable {
 
   @usableFromInline var isOpen: Bool { state == .open }
 
-  /// Shuts the connection down for maintenance: names the last accepted notification and discards those that follow.
+  /// Shuts the connection down for maintenance: names the last accepted notification and discards later ones.
   public mutating func shutDown() {
     guard isOpen else { return }
     end(

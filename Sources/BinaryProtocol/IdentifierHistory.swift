@@ -1,7 +1,7 @@
-/// Which identifiers were written, kept as runs with a constant step.
+/// The identifiers that were written, as runs with a constant step.
 ///
 /// Clients count (1, 2, 3 …), count in the wrong byte order, or restart their counter per batch; all of these need a
-/// handful of runs for millions of notifications. Random identifiers need one run for two.
+/// handful of runs for millions of notifications. Random identifiers need a run for every two.
 struct IdentifierHistory: Sendable {
   private struct Run: Sendable {
     var firstIdentifier: UInt32
@@ -11,11 +11,11 @@ struct IdentifierHistory: Sendable {
 
     var next: UInt32 { firstIdentifier &+ step &* UInt32(truncatingIfNeeded: count) }
 
-    /// Where in this run `identifier` stands: the latest position, and at how many positions it does.
+    /// The latest position of `identifier` in this run, and the number of its positions.
     ///
-    /// A run that goes round modulo 2³² carries an identifier again. With the `zeros` zero bits at the end of the step
-    /// taken off `position × step = distance`, the odd rest of the step has an inverse, and the position is known
-    /// modulo 2^(32 - zeros).
+    /// A run that wraps around modulo 2³² repeats identifiers. With the `zeros` zero bits at the end of the step taken
+    /// off `position × step = distance`, the odd rest of the step has an inverse, and the position is known modulo
+    /// 2^(32 - zeros).
     func positions(of identifier: UInt32) -> (latest: Int, count: Int)? {
       let distance = identifier &- firstIdentifier
       if step == 0 { return distance == 0 ? (count - 1, count) : nil }
@@ -93,7 +93,8 @@ struct IdentifierHistory: Sendable {
     runs.append(Run(firstIdentifier: identifier, step: 0, firstIndex: index, count: 1))
   }
 
-  /// The latest notification with this identifier, and how many have it, of those before `end`.
+  /// The latest notification before `end` with this identifier, and the number of notifications before `end` that have
+  /// it.
   func find(_ identifier: UInt32, before end: Int) -> (index: Int?, candidates: Int) {
     var latest: Int?
     var candidates = 0

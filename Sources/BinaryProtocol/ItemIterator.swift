@@ -6,7 +6,7 @@ import PushModel
 /// It holds offsets only, and the frame is given to it again for every step: so it is as fast as a loop by hand, five
 /// rounds for a usual notification.
 @usableFromInline package struct ItemIterator: Sendable {
-  /// An item's id, and where its data stand in the frame. A number instead of `FrameItem.Identifier`, for speed.
+  /// An item's id, and the position of its data in the frame. A number instead of `FrameItem.Identifier`, for speed.
   @usableFromInline package struct Item: Sendable, Equatable {
     @usableFromInline package let id: UInt8
     @usableFromInline package let data: ByteField
@@ -19,10 +19,10 @@ import PushModel
   }
 
   @usableFromInline var offset: Int
-  /// Where the frame ends.
+  /// The frame's end.
   @usableFromInline let end: Int
 
-  /// - Parameter end: the frame's length as its header has it, of which not all need be there.
+  /// - Parameter end: the frame's length as in its header, even if not all bytes are present.
   @inlinable @inline(__always)
   package init(end: Int) {
     offset = BinaryFrame.Offsets.items
@@ -38,7 +38,7 @@ import PushModel
   /// The next item; `nil` after the last. Throws when the next one extends past the end of the frame, and on every
   /// later call.
   ///
-  /// - Parameter frame: its bytes from the command byte on, with the item's header at least.
+  /// - Parameter frame: the frame's bytes from the command byte on, at least including the item's header.
   @inlinable @inline(__always)
   package mutating func next(in frame: RawSpan) throws(ParseError) -> Item? {
     guard offset < end else { return nil }
@@ -53,7 +53,7 @@ import PushModel
 }
 
 extension BinaryFrame {
-  /// Where the identifier of a frame stands, in bytes from its command byte; `nil` when it has none that is read.
+  /// The offset of a frame's identifier, in bytes from its command byte; `nil` if it has no identifier that is read.
   package static func identifierOffset(in frame: RawSpan) -> Int? {
     switch BinaryCommand(rawValue: frame.byte(at: 0)) {
     case .enhanced: return Offsets.identifier

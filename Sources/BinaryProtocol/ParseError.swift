@@ -1,6 +1,6 @@
-/// Why bytes are not a record of the protocol, and where.
+/// The reason why bytes are not a record of the protocol, and the offset.
 ///
-/// Two errors are equal when their problems are: the offset tells a reader where to look, not what went wrong.
+/// Two errors are equal if their problems are: the offset is a hint for readers.
 public struct ParseError: Error, Sendable, Equatable, CustomStringConvertible {
   public var problem: Problem
   /// Offset of the offending field from the first byte of the record.
@@ -78,11 +78,11 @@ extension ParseError.Problem: CustomStringConvertible {
   }
 }
 
-/// How far a record reaches that starts at a given byte: the answer of every incremental decoder here.
+/// The extent of a record that starts at a given byte: the result of every incremental decoder here.
 public enum RecordExtent: Sendable, Equatable {
   /// The whole record is there and is this many bytes long.
   case complete(Int)
-  /// More bytes are needed: at least this many from the start of the record before it is worth asking again.
+  /// More bytes are needed: at least this many from the start of the record before the next attempt.
   case incomplete(needed: Int)
   /// These bytes are not a record.
   case malformed(ParseError)

@@ -22,10 +22,10 @@ extension PushFields {
     payload = ByteField(offset: payloadAt, length: BinaryFrame.Offsets.length(in: frame, before: payloadAt))
   }
 
-  /// Reads what fits of a command-2 frame whose items do not: the fields of the items before the first that does not.
+  /// Reads a command-2 frame whose items do not fit it: the fields of the items before the first that does not fit.
   ///
-  /// The frame's own length is right, so the next frame is found; go-libapns writes every notification with a priority
-  /// so, rpush and apns4erl those with tokens that are not 32 bytes.
+  /// The frame's own length is valid, so the next frame is found. go-libapns writes every notification with a priority
+  /// in this way, rpush and apns4erl those with tokens that are not 32 bytes long.
   @usableFromInline package init(fitting frame: RawSpan) {
     self.init(.binary(BinaryDetail(BinaryCommand(rawValue: frame.byte(at: 0)))))
     // Fields that were read before the error stay.
@@ -33,7 +33,8 @@ extension PushFields {
   }
 
   /// Reads the items that nearly every client writes, 1 to 5 in this order and no others; `false`, with nothing
-  /// changed, when these are not they. Without it the five rounds of `readItems` cost more than all else of a frame.
+  /// changed, if the frame has other items. Without it the five rounds of `readItems` would cost more than everything
+  /// else about a frame.
   ///
   /// ```
   /// 01 length token | 02 length payload | 03 0004 identifier | 04 0004 expiration | 05 0001 priority

@@ -17,7 +17,7 @@
     self.used = 0
   }
 
-  /// Takes over memory that `giveUp` gave.
+  /// Takes ownership of memory that `giveUp` returned.
   init(_ memory: UnsafeMutableRawPointer, capacity: Int) {
     unsafe storage = memory
     self.capacity = capacity
@@ -45,7 +45,7 @@
   /// Forgets the contents and keeps the memory.
   @inlinable public mutating func removeAll() { used = 0 }
 
-  /// Calls `body` with what was written.
+  /// Calls `body` with the written bytes.
   public func withBytes(_ body: (RawSpan) -> Void) { body(bytes) }
 
   /// Drops everything after the first `count` bytes.
@@ -60,7 +60,7 @@
     unsafe storage.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
   }
 
-  /// Makes room for this many more bytes; whatever is written grows the block by itself, too.
+  /// Reserves room for this many more bytes; writing also grows the block as needed.
   @inlinable @inline(__always)
   public mutating func reserve(_ additional: Int) {
     if capacity - count < additional { grow(additional) }

@@ -1,11 +1,11 @@
 /// A certificate's subject, read from its text: `UID=com.example.app,CN=Apple Push Services: com.example.app`.
 ///
-/// The text is that of RFC 4514: parts are parted by commas, or by plus signs where several stand side by side, and
-/// backslashes escape what stands for itself. The parts may be in either order.
+/// The text is as in RFC 4514: parts are separated by commas, or by plus signs within a multi-valued part, and
+/// backslashes escape literal characters. The parts may be in either order.
 package struct CertificateSubject {
   private let parts: [(name: String, value: String)]
 
-  /// - Parameter text: whatever is no part with a name is passed over.
+  /// - Parameter text: the subject; anything that is not a part with a name is skipped.
   package init(_ text: String) {
     var parts: [(String, String)] = []
     var (name, value): (String?, [UInt8]) = (nil, [])

@@ -13,7 +13,7 @@
   @inlinable
   init(value: UInt64) { self.value = value }
 
-  /// A seed that stands for bytes, so that a digest covers them too; 32 of them, a device token, take two steps.
+  /// A seed made from bytes, so that a digest covers them too; 32 bytes, a device token, need two steps.
   @inlinable @inline(__always)
   package static func seed(from bytes: RawSpan) -> UInt64 {
     guard bytes.byteCount == 32 else { return digest(bytes, 0x9e37_79b9_7f4a_7c15) }

@@ -1,7 +1,7 @@
 /// Characters that control a terminal or hide the content of a text: control characters of both sets and DEL, marks and
 /// embeddings of direction, separators of lines and paragraphs.
 ///
-/// They are written as JSON writes them, `\u001b`, in whatever form: a terminal, CSV and JSON show the same.
+/// They are escaped as in JSON, `\u001b`, in every format: a terminal, CSV and JSON show the same text.
 public enum ControlCharacters {
   package static func contains(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
@@ -10,9 +10,9 @@ public enum ControlCharacters {
     }
   }
 
-  /// The text with each of them as `\u` and four digits. A backslash stays as it is.
+  /// The text with each control character as `\u` and four digits. A backslash stays unchanged.
   ///
-  /// - Parameter keepsLines: line feeds stay.
+  /// - Parameter keepsLines: line feeds stay unchanged.
   public static func escaped(_ text: String, keepsLines: Bool = false) -> String {
     guard text.unicodeScalars.contains(where: contains) else { return text }
     var escaped = String.UnicodeScalarView()
@@ -27,7 +27,8 @@ public enum ControlCharacters {
     return String(escaped)
   }
 
-  /// The length in bytes, 1 to 3, of one that begins at `offset` of UTF-8, and its number; `nil` when none does.
+  /// The length in bytes, 1 to 3, and the number of the control character that begins at `offset` of UTF-8; `nil` if
+  /// there is none.
   static func one(in bytes: RawSpan, at offset: Int) -> (length: Int, value: UInt16)? {
     let left = bytes.byteCount - offset
     switch bytes.byte(at: offset) {
@@ -50,7 +51,8 @@ public enum ControlCharacters {
 extension ByteWriter {
   /// Writes UTF-8 with control characters as `\u001b` and the like, which does not change the value of JSON text.
   ///
-  /// Linear, without allocation; what holds none is copied in one piece, plain ASCII after a look at eight bytes at a time.
+  /// Linear, without allocation. Text without control characters is copied in one piece; plain ASCII is checked eight
+  /// bytes at a time.
   package mutating func write(escapingControlsOf text: RawSpan) {
     if Self.isPlain(text) { return write(text) }
     var (start, offset) = (0, 0)
@@ -91,7 +93,7 @@ extension ByteWriter {
     var offset = 0
     while offset + 8 <= text.byteCount {
       let word = text.uint64(at: offset, bigEndian: false)
-      // A mark is in the highest bit: of bytes above 0x7f, of those that become so when 1 is added, of those below 0x20.
+      // The highest bit marks bytes above 0x7f, bytes that become so when 1 is added (0x7f), and bytes below 0x20.
       let marks = word | (word &+ 0x0101_0101_0101_0101) | ((word &- 0x2020_2020_2020_2020) & ~word)
       if marks & 0x8080_8080_8080_8080 != 0 { return false }
       offset += 8

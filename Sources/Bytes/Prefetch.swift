@@ -14,7 +14,7 @@ package func prefetch(_ memory: UnsafeRawBufferPointer) {
 }
 
 extension Array {
-  /// The same for elements; nothing happens when there are none in the range.
+  /// Prefetches elements; nothing happens if the range is empty.
   @inlinable @inline(__always)
   package func prefetch(_ range: Range<Int>) {
     guard range.lowerBound >= 0, range.upperBound <= count else { return }

@@ -3,8 +3,8 @@
 /// They are UNIX times, which have no leap seconds, in the proleptic Gregorian calendar.
 @usableFromInline package enum RFC3339 {
   /// - Parameters:
-  ///   - nanoseconds: since 1970, or before it.
-  ///   - digits: of the second's fraction, 0 to 9; the others are cut off.
+  ///   - nanoseconds: nanoseconds since 1970; negative before.
+  ///   - digits: the digits of the second's fraction, 0 to 9; further ones are cut off.
   package static func text(_ nanoseconds: Int64, digits: Int = 9) -> String {
     var output = ByteWriter(capacity: 64)
     output.write(rfc3339: nanoseconds, digits: digits)
@@ -60,7 +60,7 @@
 
   // MARK: the calendar
 
-  /// From 1 March of year 0 to 1970. Years that begin in March have their leap day last.
+  /// The days from 1 March of year 0 to 1970. Years that begin in March have their leap day last.
   private static let daysBefore1970: Int64 = 719_468
 
   /// The days from 1970 to a date after it.
@@ -73,7 +73,7 @@
   /// The date that many days after 1970-01-01, or before it.
   static func date(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = days + daysBefore1970
-    // In 400 years there are as many leap days as in any others.
+    // Every 400 years have the same number of leap days.
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
     let dayOfEra = shifted - era * 146_097
     let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
@@ -90,7 +90,7 @@
 extension ByteWriter {
   /// Writes UNIX nanoseconds as `2015-09-16T01:02:03.123456789Z`.
   ///
-  /// - Parameter digits: of the second's fraction, 0 to 9; the others are cut off.
+  /// - Parameter digits: the digits of the second's fraction, 0 to 9; further ones are cut off.
   package mutating func write(rfc3339 nanoseconds: Int64, digits: Int = 9) {
     precondition((0...9).contains(digits))
     let (seconds, rest) = RFC3339.parts(of: nanoseconds)
@@ -106,7 +106,7 @@ extension ByteWriter {
 
   /// Writes a UNIX second as `2015-09-16T01:02:03`, for writers that keep the text of the last one.
   ///
-  /// - Parameter seconds: of a time that 64 bits of nanoseconds hold.
+  /// - Parameter seconds: UNIX seconds within the range of 64-bit nanoseconds.
   package mutating func write(rfc3339Second seconds: Int64) {
     let (quotient, remainder) = seconds.quotientAndRemainder(dividingBy: 86_400)
     let (days, secondOfDay) = remainder < 0 ? (quotient - 1, remainder + 86_400) : (quotient, remainder)

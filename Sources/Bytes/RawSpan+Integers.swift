@@ -83,7 +83,7 @@ extension RawSpan {
     }
   }
 
-  /// Whether one of two bytes is in it, in one pass and 16 bytes at a time.
+  /// Whether the span contains one of two bytes, in one pass and 16 bytes at a time.
   @inlinable
   package func contains(_ first: UInt8, or second: UInt8) -> Bool {
     guard byteCount >= 16 else {
@@ -92,7 +92,7 @@ extension RawSpan {
     }
     let (first, second) = (SIMD16(repeating: first), SIMD16(repeating: second))
     let last = byteCount &- 16
-    // The last block may overlap the one before it.
+    // The last block may overlap the previous one.
     var found = isEqual(at: last, to: first, or: second)
     var offset = 0
     while offset < last {
@@ -117,7 +117,7 @@ extension RawSpan {
     byteCount >= prefix.byteCount && extracting(0..<prefix.byteCount).elementsEqual(prefix)
   }
 
-  /// Whether the text's bytes stand at `offset`.
+  /// Whether the text's bytes are at `offset`.
   @inlinable
   package func holds(_ text: StaticString, at offset: Int) -> Bool {
     let length = text.utf8CodeUnitCount
@@ -153,7 +153,7 @@ extension Array where Element == UInt8 {
 }
 
 extension Span where Element == UInt8 {
-  /// The same bytes, untyped.
+  /// The bytes as a raw span.
   @inlinable
   public var rawBytes: RawSpan {
     @_lifetime(copy self)

@@ -1,9 +1,9 @@
 /// The units of numbers: in options, settings and bounds.
 package struct Units: Sendable {
   struct Unit: Sendable {
-    /// The accepted names; the first one is written.
+    /// The accepted names; the first one is used for output.
     var names: [String]
-    /// In the smallest unit of the kind.
+    /// The unit's size, in the smallest unit of its kind.
     var size: Int
   }
 
@@ -26,7 +26,7 @@ package struct Units: Sendable {
   /// Thousands, millions and so on.
   package static let counts = Units([(["k", "K"], 1_000), (["M"], 1_000_000), (["G"], 1_000_000_000)])
 
-  /// A share of a whole: `0.01`, `1e-2` or `1%`. It is not checked to be one of 0 to 1.
+  /// A share of a whole: `0.01`, `1e-2` or `1%`. The range 0 to 1 is not checked.
   package static func share(_ text: some StringProtocol) -> Double? {
     text.hasSuffix("%") ? Double(text.dropLast()).map { $0 / 100 } : Double(text)
   }
@@ -46,9 +46,10 @@ package struct Units: Sendable {
     return (String(text.dropLast(unit.name.count)), Double(unit.size))
   }
 
-  /// A number of the smallest unit in the largest of some units that makes it a whole one; as it is when none does.
+  /// A number of the smallest unit, written in the largest unit of `names` in which it is whole; unchanged if there is
+  /// none.
   ///
-  /// - Parameter names: from the largest unit to the smallest.
+  /// - Parameter names: units from the largest to the smallest.
   package func text(_ value: Int, in names: [String]) -> String {
     for name in names {
       guard let size = all.first(where: { $0.names.contains(name) })?.size, value % size == 0 else { continue }

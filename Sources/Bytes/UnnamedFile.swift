@@ -53,7 +53,7 @@ package final class UnnamedFile {
     }
   }
 
-  /// Fills the memory with the bytes at an offset, all of which were written.
+  /// Fills the memory with the bytes at an offset, all of which must have been written.
   package func read(into memory: UnsafeMutableRawBufferPointer, at offset: Int) throws(Failure) {
     var done = 0
     while done < memory.count {

@@ -7,7 +7,7 @@ package enum WholeFile {
     /// The system's error number.
     case cannotOpen(Int32)
     case readFailed(Int32)
-    /// It has more than the maximum number of bytes.
+    /// The file has more than this maximum number of bytes.
     case longerThan(Int)
 
     package var description: String {
@@ -18,7 +18,7 @@ package enum WholeFile {
     }
   }
 
-  /// Reads all of it; a pipe will do. Of one that is too long little more than `maximumLength` bytes are read.
+  /// Reads a whole file or pipe. Of one that is too long, little more than `maximumLength` bytes are read.
   package static func read(_ path: String, maximumLength: Int) throws(Problem) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .cannotOpen(errno) }
@@ -38,7 +38,7 @@ package enum WholeFile {
     }
   }
 
-  /// Reads its first bytes, up to `length`, with one read.
+  /// Reads the file's first bytes, at most `length`, with one read.
   package static func readBeginning(_ path: String, length: Int) throws(Problem) -> [UInt8] {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw .cannotOpen(errno) }

@@ -1,6 +1,7 @@
-/// The bytes of a `ByteWriter` as a value that may change threads: takes over the memory without a copy.
+/// The bytes of a `ByteWriter` as a value that can be sent to other threads: it takes ownership of the memory without a
+/// copy.
 ///
-/// `ByteWriter(reusing:)` takes the memory back, to write into it again.
+/// `ByteWriter(reusing:)` reuses the memory for writing.
 @safe public struct WrittenBytes: Sendable {
   /// Owns the memory.
   ///
@@ -38,7 +39,7 @@
   /// Nothing.
   public init() {}
 
-  /// Takes over what was written.
+  /// Takes ownership of the written bytes.
   public init(_ writer: consuming ByteWriter) {
     let (memory, capacity, count) = unsafe writer.giveUp()
     storage = unsafe Storage(memory, capacity: capacity, count: count)
@@ -54,7 +55,7 @@
     }
   }
 
-  /// The memory, if nobody else has it.
+  /// The memory, if it has no other reference.
   fileprivate mutating func takeMemory() -> (memory: UnsafeMutableRawPointer, capacity: Int)? {
     guard isKnownUniquelyReferenced(&storage) else { return nil }
     defer { storage = nil }
@@ -63,7 +64,7 @@
 }
 
 extension ByteWriter {
-  /// Writes into the memory of what was written before, if nobody else has that any more; else into new memory.
+  /// Writes into the memory of earlier bytes if these have no other reference; otherwise into new memory.
   public init(reusing written: consuming WrittenBytes) {
     var written = written
     if let (memory, capacity) = unsafe written.takeMemory() {

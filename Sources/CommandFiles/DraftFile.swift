@@ -1,14 +1,14 @@
 import Bytes
 import Glibc
 
-/// A new file that takes its place when it is complete. Until then only its owner can read it.
+/// A new file that is moved to its path when it is complete. Until then only its owner can read it.
 ///
-/// It has no name before that, so that nothing is left of it when the process is killed while it is written. On a file
-/// system without such files (O_TMPFILE) it has a random new name, which a killed process leaves behind.
+/// Until then it has no name, so that nothing remains if the process is killed. On a file system without unnamed files
+/// (O_TMPFILE) it has a random new name, which a killed process leaves behind.
 final class DraftFile {
   private let folder: String
   private let descriptor: Int32
-  /// Its name while it has one.
+  /// Its name, if it has one.
   private var path: String?
   /// The mode of a new file, as the process' mask leaves it.
   private let usualMode: mode_t
@@ -73,17 +73,17 @@ final class DraftFile {
     }
   }
 
-  /// Gives it a mode and an owner, and its bytes for certain to the disk.
+  /// Sets its mode and owner, and syncs its bytes to the disk.
   ///
   /// - Parameters:
-  ///   - existing: those of the file that it replaces.
-  ///   - mask: rights that it has at most.
+  ///   - existing: the attributes of the file that it replaces.
+  ///   - mask: the most permissions that it gets.
   func complete(like existing: FileAttributes?, atMost mask: mode_t = 0o7777) throws(SystemFailure) {
     var mode = existing?.mode ?? usualMode
     if let existing, fchown(descriptor, existing.user, existing.group) != 0,
       fchown(descriptor, .max, existing.group) != 0
     {
-      // Only root may change the owner. Our group gets no rights of the old one.
+      // Only root may change the owner. Our group gets no permissions of the old one.
       mode &= ~0o070
     }
     // Last, because changing the owner clears bits of it.
@@ -94,7 +94,7 @@ final class DraftFile {
     }
   }
 
-  /// Moves it to a path of its folder.
+  /// Moves it to a path in its folder.
   func move(to target: String) throws(SystemFailure) {
     let source = try named()
     guard unsafe rename(source, target) == 0 else { throw SystemFailure(code: errno) }
@@ -102,8 +102,8 @@ final class DraftFile {
     Self.sync(folder)
   }
 
-  /// Moves it to a path of its folder; where that cannot be replaced, a mounted file (as in a container) or another user's
-  /// in a sticky folder such as /tmp, writes over it.
+  /// Moves it to a path in its folder. If that cannot be replaced, as a mounted file (in a container) or another user's
+  /// in a sticky folder such as /tmp, its content is overwritten.
   func replace(_ target: String, atMost mask: mode_t = 0o7777) throws(SystemFailure) {
     do throws(SystemFailure) {
       try move(to: target)
@@ -147,7 +147,7 @@ final class DraftFile {
     throw SystemFailure(code: EEXIST)
   }
 
-  /// So that the new name lasts; the file is whole either way.
+  /// Syncs the folder, so that the new name is durable; the file is complete either way.
   private static func sync(_ folder: String) {
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return }

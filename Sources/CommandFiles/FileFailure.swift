@@ -4,11 +4,11 @@ import Glibc
 /// Why a file could not be read or written.
 package struct FileFailure: Error, Equatable, CustomStringConvertible {
   package enum Kind: Sendable {
-    /// It cannot be opened to be read, or standard input cannot be read.
+    /// The file cannot be opened for reading, or standard input cannot be read.
     case cannotOpen
     /// Reading has failed after the beginning.
     case readFailed
-    /// It cannot be made, opened to be written, or written.
+    /// The file cannot be created, opened for writing, or written.
     case writeFailed
     /// Its content cannot be used.
     case unusable

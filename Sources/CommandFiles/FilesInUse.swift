@@ -2,11 +2,11 @@ import Bytes
 import FoundationEssentials
 import Glibc
 
-/// Two files of one command that are the same, so that one would be written over.
+/// Two files of one command that are the same file, so that one would be overwritten.
 package enum FileConflict: Error, Equatable, CustomStringConvertible {
-  /// An output is a file that is to be read; `nil`: the one that is standard input.
+  /// An output is also an input; `nil`: standard input.
   case overwritten(input: String?, by: String)
-  /// Two outputs are one file.
+  /// Two outputs are the same file.
   case same(String, String, path: String)
 
   package var description: String {
@@ -20,7 +20,7 @@ package enum FileConflict: Error, Equatable, CustomStringConvertible {
   }
 }
 
-/// The files of one command, so that none that it reads, or writes already, is written over.
+/// Checks the files of one command, so that no file that it reads or already writes is overwritten.
 ///
 /// A file is identified by device and inode, regardless of links; one that does not exist yet by its folder and name.
 /// Pipes and devices may be named any number of times.
@@ -32,7 +32,7 @@ package enum FilesInUse {
     case other
   }
 
-  /// Throws when a file of `writing` is one of `reading`, or another of `writing`.
+  /// Throws if a file of `writing` is also in `reading`, or twice in `writing`.
   ///
   /// - Parameters:
   ///   - reading: paths; `-` is standard input, and a folder stands for the certificates and keys in it.

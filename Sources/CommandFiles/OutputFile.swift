@@ -9,7 +9,7 @@ package final class OutputFile {
   /// `errno` of the first write that failed; `EPIPE` when the reader has closed the pipe, which is not a failure.
   package private(set) var failure: Int32?
 
-  /// The path that stands for standard output.
+  /// The path that means standard output.
   package static let standardOutput = "-"
 
   /// The name of an output in messages.
@@ -21,8 +21,8 @@ package final class OutputFile {
   /// Standard output.
   package init() { descriptor = STDOUT_FILENO }
 
-  /// Creates or opens a file; `nil` with `errno` set when that fails. What the file had stays until something is
-  /// written, or `begin()` is called, also when it never comes to that. A file that was not there goes again.
+  /// Creates or opens a file; `nil` with `errno` set when that fails. The file's content stays until something is
+  /// written, or `begin()` is called. If neither happens, a file that was created here is removed again.
   ///
   /// - Parameter isSecret: only the owner may read it, even if it existed before.
   package init?(later path: String, isSecret: Bool = false) {
@@ -33,7 +33,7 @@ package final class OutputFile {
       return
     }
     let mode: mode_t = isSecret ? 0o600 : 0o644
-    // A file created here cannot be one of the others.
+    // A file created here cannot be one of the command's other files.
     var opened = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     let isNew = opened >= 0
     if !isNew { opened = unsafe open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode) }
@@ -57,7 +57,7 @@ package final class OutputFile {
     if isSecret && fchmod(descriptor, 0o600) != 0 || ftruncate(descriptor, 0) != 0 { failure = errno }
   }
 
-  /// Takes rights away that the file has and `mask` does not. Of a pipe or device nothing.
+  /// Removes permissions that `mask` lacks. Pipes and devices stay unchanged.
   package func limit(to mask: mode_t) {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A folder that documents are written into, all of them or none.
+/// A folder for several documents, of which all or none are written.
 package struct OutputFolder {
-  /// With a slash at its end.
+  /// The path, with a slash at its end.
   package let path: String
 
-  /// Makes the folder, and those that it is in.
+  /// Creates the folder, and its missing parents.
   package init(_ path: String) throws(FileFailure) {
     self.path = path.hasSuffix("/") ? path : path + "/"
     for (index, letter) in self.path.enumerated() where letter == "/" && index > 0 {
@@ -15,8 +15,7 @@ package struct OutputFolder {
     }
   }
 
-  /// Of a folder that may have to be made first: itself, or the nearest that it will be in and that there is; with a
-  /// slash at its end.
+  /// The folder itself or, if it does not exist yet, its nearest existing parent; with a slash at its end.
   package static func existing(_ path: String) -> String {
     var folder = path[...]
     while !folder.isEmpty {
@@ -28,7 +27,7 @@ package struct OutputFolder {
     return path.hasPrefix("/") ? "/" : "./"
   }
 
-  /// Writes the documents. Existing ones stay unchanged unless there is space for all of them.
+  /// Writes the documents. Existing ones stay unchanged if there is no space for all of them.
   package func write(_ documents: [(name: String, bytes: [UInt8])]) throws(FileFailure) {
     var prepared: [WholeDocument] = []
     for (name, bytes) in documents {

@@ -1,14 +1,14 @@
 import FoundationEssentials
 import Glibc
 
-/// An error number of the system, until it is known what it is reported for.
+/// A system error number, before it is known which operation it is reported for.
 struct SystemFailure: Error { var code: Int32 }
 
 /// The kind of file at an output's path, which decides how the output is written: only a regular file is replaced.
 enum OutputPlace {
-  /// A file, or none yet, that a new one is renamed to.
+  /// A path that a new file can be renamed to, and the attributes of the file there, if any.
   case replaceable(path: String, existing: FileAttributes?)
-  /// A file that can only be written over: in a folder that takes no new files, or a descriptor of another process.
+  /// A file that can only be overwritten: in a folder that accepts no new files, or a descriptor of another process.
   case fixed(path: String)
   /// A descriptor of this process (`-`, `/dev/stdout`), a pipe or a device.
   case open(OutputFile)
@@ -42,7 +42,7 @@ enum OutputPlace {
           self = .open(file)
           return
         }
-        // A descriptor of another process: a new file in its place would not be the open one.
+        // A descriptor of another process: a new file at its path would not be the open one.
         if Self.isProcess(folder) {
           self = try Self.directPlace(path)
           return
@@ -85,7 +85,7 @@ enum OutputPlace {
     return unsafe stat("/proc/self", &own) == 0 && stat(folder, &other) == 0 && own.st_dev == other.st_dev
   }
 
-  /// Throws when the folder takes no new file.
+  /// Throws if no new file can be created in the folder.
   private static func probe(_ folder: String) throws(SystemFailure) { _ = try DraftFile(in: folder) }
 }
 

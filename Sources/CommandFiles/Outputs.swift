@@ -7,7 +7,7 @@ package final class Outputs {
   private let isDirectory: Bool
   private var files: [(name: String, file: OutputFile)] = []
 
-  /// Makes the directory if there is to be one.
+  /// Creates the directory if `isDirectory`.
   ///
   /// - Parameter path: `nil`: standard output.
   package init(_ path: String?, isDirectory: Bool) throws(FileFailure) {
@@ -65,6 +65,6 @@ package final class TextOutput {
 
   package func say(_ line: String) { _ = write(Array((line + "\n").utf8).rawBytes) }
 
-  /// As `Outputs.check()`.
+  /// Like `Outputs.check()`.
   package func check() throws(FileFailure) { try outputs.check() }
 }

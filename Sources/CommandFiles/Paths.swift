@@ -9,7 +9,7 @@ package enum Paths {
     return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// The descriptor of this process that a path stands for, as /dev/stdout and /dev/fd/3 do.
+  /// The descriptor of this process that a path means, such as /dev/stdout and /dev/fd/3.
   package static func descriptor(of path: String) -> Int32? {
     var path = path
     for _ in 0..<40 {

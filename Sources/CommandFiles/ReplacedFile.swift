@@ -1,11 +1,11 @@
 import Bytes
 import Glibc
 
-/// A file that is written piece by piece beside its place and moved there when it is complete; before, the place keeps
-/// its content. Of one that is never complete nothing is left. For documents too large for `WholeDocument`.
+/// A file that is written piece by piece as a draft, and moved to its path when it is complete; until then the path
+/// keeps its content. Nothing remains of a draft that is never completed. For documents too large for `WholeDocument`.
 ///
-/// Of two processes that write the same file, the one that completes later has its place, whole. Where nothing can be
-/// replaced (`OutputPlace`) the pieces are written as they come.
+/// If two processes write the same file, the one that completes later replaces it as a whole. If the file cannot be
+/// replaced (`OutputPlace`), the pieces are written as they come.
 package final class ReplacedFile {
   private enum Target {
     case draft(DraftFile, path: String, existing: FileAttributes?)
@@ -56,9 +56,9 @@ package final class ReplacedFile {
     return failure == nil
   }
 
-  /// Puts the file in its place. Throws when something could not be written, `readerGone` when a pipe was closed.
+  /// Moves the file to its path. Throws if something could not be written, with `readerGone` if a pipe was closed.
   ///
-  /// - Parameter mask: the rights that a file has at most, also in the place of one that had more.
+  /// - Parameter mask: the most permissions that the file gets, even if it replaces one with more.
   package func finish(atMost mask: mode_t = 0o7777) throws(FileFailure) {
     _ = flush()
     do throws(SystemFailure) {

@@ -6,7 +6,7 @@ package enum StandardInput {
   /// The path to open.
   package static let path = "/dev/stdin"
 
-  /// Whether opening it by `path` gives all of the input: it is a file, of which nothing was read yet.
+  /// Whether opening `path` gives the whole input: it is a file that was not read from yet.
   package static var isWholeFile: Bool {
     var status = stat()
     let isFile = unsafe fstat(STDIN_FILENO, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
@@ -17,7 +17,7 @@ package enum StandardInput {
   /// names it.
   ///
   /// - Parameters:
-  ///   - folder: where the file is.
+  ///   - folder: the folder of the file.
   ///   - isInterrupted: ends reading the pipe; called before each read. The bytes read by then are the input.
   package static func keep(in folder: String, until isInterrupted: () -> Bool) throws(FileFailure) {
     guard let file = UnnamedFile.open(in: folder) else { throw FileFailure(.writeFailed, folder, code: errno) }

@@ -5,8 +5,8 @@ import Glibc
 /// or the process is killed.
 ///
 /// The bytes go to a new file in the same folder, which is synced and renamed. It takes the mode, and where allowed the
-/// owner, of the file it replaces; a symbolic link stays and its target is replaced. Where nothing can be replaced
-/// (`OutputPlace`) the bytes are written as they are.
+/// owner, of the file it replaces; a symbolic link stays and its target is replaced. If the file cannot be replaced
+/// (`OutputPlace`), the bytes are written directly.
 package final class WholeDocument {
   /// The new content, and the file that has it.
   private struct Draft {
@@ -43,7 +43,7 @@ package final class WholeDocument {
     commit()
   }
 
-  /// Writes the bytes beside the place, which `commit()` puts them in. So several documents appear together or not at
+  /// Writes the bytes to a draft, which `commit()` moves to the path. So several documents appear together or not at
   /// all, as far as there is room for them.
   package func prepare(_ bytes: [UInt8]) {
     draft = nil

@@ -3,12 +3,12 @@ import Bytes
 import PacketCapture
 import Payload
 
-/// CSV (RFC 4180, line feeds): a header, then one line a record; a field that is absent is an empty cell.
+/// CSV (RFC 4180, line feeds): a header, then one line per record; an absent field is an empty cell.
 ///
-/// Control characters, which may be of the wire or of a file's name, are written as JSON writes them, `\u001b`; a
-/// backslash in a text that is no JSON stands for itself. So every record is one line.
+/// Control characters, which may come from the wire or a file name, are escaped as in JSON, `\u001b`, so every record
+/// is one line. A backslash in text that is not JSON is not escaped.
 ///
-/// Fields come in the order of the columns, so a line is written as it goes: a comma for every column passed over.
+/// Fields come in column order, so a line is written as they come: a comma for every column without a field.
 struct CSVFieldWriter: FieldWriter, ~Copyable {
   var output: ByteWriter
   private let columns: [StaticString]
@@ -42,7 +42,7 @@ struct CSVFieldWriter: FieldWriter, ~Copyable {
     CSVFieldWriter(columns, separator, hasType, capacity: capacity)
   }
 
-  /// Every column of every type of record, in an order of which each type's own order is a part.
+  /// Every column of every record type, in an order that preserves each type's own field order.
   static let allColumns: [StaticString] = [
     "type", "schema", "source", "format", "link_types", "selection", "file", "interface", "dropped",
     "interface_dropped", "os_dropped", "received", "packets", "connections", "connection", "flow", "service",

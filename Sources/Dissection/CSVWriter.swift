@@ -28,14 +28,14 @@ public final class CSVWriter: RecordSerializer {
   }
 
   private let tables: [RecordType: Table]
-  /// Also one of `tables`; most records are for it.
+  /// The entry of `tables` that holds notifications, which are most records.
   private let notifications: Table
   private let flushThreshold: Int
   var facts: NotificationFacts
 
-  /// Every type into one file.
+  /// Writes every type into one file.
   ///
-  /// - Parameter judging: how payloads are judged; `nil`: not at all.
+  /// - Parameter judging: how payloads are judged; `nil`: they are not.
   public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
     facts = NotificationFacts(fates, judging)
     let table = Table(CSVFieldWriter.allColumns, output)
@@ -44,7 +44,7 @@ public final class CSVWriter: RecordSerializer {
     flushThreshold = WriterBuffer.threshold
   }
 
-  /// Each type into a separate file; `file` creates the output of one.
+  /// Writes each type into a separate file; `file` creates the output of one type.
   public init(
     fates: FateNotation = .omitted, judging: PayloadJudging? = nil, files file: (RecordType) throws -> RecordOutput
   ) rethrows {
@@ -77,10 +77,10 @@ public final class CSVWriter: RecordSerializer {
     if notifications.fields.output.count >= flushThreshold { notifications.flush() }
   }
 
-  /// Every output took everything so far.
+  /// Every output has accepted everything so far.
   public var isOpen: Bool { tables.values.allSatisfy(\.isOpen) }
 
-  /// Hands what is buffered to the output.
+  /// Passes what is buffered to the output.
   public func flush() { for table in tables.values { table.flush() } }
 
   @inline(__always)

@@ -1,15 +1,16 @@
 import PacketCapture
 import TLSDecryption
 
-/// The packet that brought certain bytes, its time, and where it stands in both TCP streams.
+/// The packet in which certain bytes arrived, its time, and its sequence and acknowledgement numbers.
 struct CapturePosition: Sendable {
   var time: Timestamp
   var packet: Int
   /// The sequence number of the first of the packet's bytes; of the ciphertext's with TLS.
   var sequence: UInt32 = 0
-  /// Its sender had everything of the other direction before this sequence number. 0 where there is no TCP.
+  /// The packet's acknowledgement number: its sender had received all earlier bytes of the other direction. 0 without
+  /// TCP.
   var acknowledgement: UInt32 = 0
-  /// Some of that has not come.
+  /// Some of the acknowledged bytes have not been seen in the capture yet.
   var isAhead = false
 
   init(time: Timestamp, packet: Int) { (self.time, self.packet) = (time, packet) }

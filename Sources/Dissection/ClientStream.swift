@@ -12,12 +12,12 @@ import TLSDecryption
 struct ClientStream {
   /// How one direction's bytes are read.
   enum ReadingMode {
-    /// Too few bytes were seen to tell.
+    /// Too few bytes were seen to decide.
     case undecided
     case gateway
     case responses
     case feedback
-    /// Another protocol, or a direction that carries nothing of this one: bytes are only counted.
+    /// Another protocol, or a direction without messages of this protocol: bytes are only counted.
     case opaque
   }
 
@@ -29,11 +29,11 @@ struct ClientStream {
   let connection: Int
   /// Decrypts the bytes if they are TLS; the plaintext is read instead.
   var tls: TLSStream?
-  /// The sink has the fates of all notifications before this one.
+  /// The number of notifications whose fates were passed to the sink: all before this index.
   private var reportedFates = 0
-  /// With TLS: which end is the client.
+  /// Whether the client is the flow's high end; with TLS only.
   var clientIsHigh = false
-  /// How each way is read, and the bytes it carried; index 0 is what the flow's low end sent.
+  /// How each direction is read, and its bytes so far; `low` is what the flow's low end sent.
   var readings = (low: ReadingMode.undecided, high: ReadingMode.undecided)
   private(set) var byteCounts = (low: 0, high: 0)
 
@@ -63,7 +63,7 @@ struct ClientStream {
     session.noteMissingBytes()
   }
 
-  /// Begins to fetch what stands beside the stream.
+  /// Prefetches the memory that belongs to the stream but lies outside of it.
   @inline(__always)
   func prefetch() { writeTimes.prefetch() }
 
@@ -81,10 +81,10 @@ struct ClientStream {
     return true
   }
 
-  /// Reads, on whatever thread, bytes for which nothing but this stream is needed: those of a provider in whose stream a
-  /// notification was found already, and under TLS as long as they are records of data whose keys are proven.
+  /// Reads, on any thread, bytes that need nothing but this stream: bytes of a provider in whose stream a notification
+  /// was already found; under TLS, only application data records whose keys are proven.
   ///
-  /// - Returns: the number of bytes that were read, from the first on, and of notifications; `nil` when nothing was done.
+  /// - Returns: the number of bytes read, from the first on, and of notifications found; `nil` if nothing was done.
   @inline(__always)
   mutating func readAhead<Sink>(
     _ bytes: RawSpan, at position: StreamPosition, _ workspace: TLSWorkspace, into output: inout RecordEmitter<Sink>
@@ -123,7 +123,7 @@ struct ClientStream {
   ) {
     let before = session.written
     var position = 0
-    // Where the first of the frames that are found may have ended at the earliest.
+    // The earliest sequence number at which the first found frame may have ended.
     var sequence = mark.sequence
     if framer.completeBeginning(bytes, &position) {
       Self.decodeAssembled(&framer, mark, connection, &session, &output)
@@ -144,7 +144,7 @@ struct ClientStream {
     noteWritten(since: before, mark, sequence, &output)
   }
 
-  /// Takes one step that is not simply the next record; `false` when all bytes are read.
+  /// Takes one step other than reading the next record; `false` when all bytes are read.
   @inline(never)
   private mutating func readSlowly<Sink>(
     _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: CapturePosition, _ sequence: inout UInt32,
@@ -166,8 +166,8 @@ struct ClientStream {
     return true
   }
 
-  /// Notifies the session at once: the extent of the bytes may only be known when the next frame is found, which may be
-  /// after the response to them.
+  /// Notifies the session at once: where the unreadable bytes end may only be known when the next frame is found, which
+  /// may be after the response to them.
   private mutating func noteUnreadable() { if framer.hasSeenUnreadable { session.noteUnreadableBytes() } }
 
   /// Notes that `length` bytes from `offset` are missing.
@@ -238,7 +238,8 @@ struct ClientStream {
     output.sink.receive(fields, frame, at: place, index: index)
   }
 
-  /// A frame whose length is right and whose items are not: it has its place among the others, and a fate.
+  /// Decodes a frame whose length is valid but whose items are not: it is counted like other notifications and has a
+  /// fate.
   @inline(never)
   private static func decode<Sink>(
     malformed error: ParseError, _ frame: RawSpan, at place: RecordPlace, _ session: inout BinarySession,
@@ -268,7 +269,7 @@ struct ClientStream {
 
   /// Notes when the notifications of one piece were written.
   ///
-  /// - Parameter sequence: all of them end after this sequence number.
+  /// - Parameter sequence: the sequence number after which all of the notifications end.
   private mutating func noteWritten<Sink>(
     since before: Int, _ mark: CapturePosition, _ sequence: UInt32, _ output: inout RecordEmitter<Sink>
   ) {
@@ -289,10 +290,10 @@ struct ClientStream {
     return (verdict, latency(of: verdict, at: mark.time))
   }
 
-  /// Applies a response later than it stands in the capture, if something proves that the notification that it names was
-  /// written before it; otherwise it names none.
+  /// Applies a response after its turn in the capture, if it is proven that the notification it names was written
+  /// before it; otherwise it names none.
   ///
-  /// - Parameter before: how many notifications stand before it in the capture.
+  /// - Parameter before: the number of notifications that precede it in the capture.
   mutating func receiveLate(
     _ response: ErrorResponse, at mark: CapturePosition, after before: Int
   ) -> (verdict: BinarySession.Naming, latencyNanoseconds: Int64?) {
@@ -310,7 +311,7 @@ struct ClientStream {
     return (verdict, latency)
   }
 
-  /// How many notifications a response's packet acknowledges.
+  /// The number of notifications that a response's packet acknowledges.
   func acknowledged(by mark: CapturePosition) -> Int? {
     writeTimes.count(acknowledgedBy: mark.acknowledgement).map { min($0, session.written) }
   }

@@ -2,13 +2,13 @@ import Bytes
 
 /// The client streams of a recording's connections, by slot.
 ///
-/// They stay where they are in memory when more come, so that another thread can read one while the dissector opens or
-/// changes others. A copy refers to the same streams.
+/// Their memory never moves, so that another thread can read one while the dissector opens or changes others. A copy
+/// refers to the same streams.
 ///
 /// This is all that the dissector's thread and the lanes use at the same time. `@unchecked Sendable` is valid because
-/// each stream is used by one thread at a time, and `count` by the dissector's alone. The interleavings that were looked
-/// at, D the dissector's thread, L a lane's; a batch is D's after `LaneReader.take`, and events are in the same order
-/// for both:
+/// each stream is used by one thread at a time, and `count` by the dissector's alone. The interleavings that were
+/// examined, with D for the dissector's thread and L for a lane's; a batch is D's after `LaneReader.take`, and events
+/// are in the same order for both:
 /// - L reads ahead on a slot and D has an earlier event of it: the slot is L's, which has read that event too, and D
 ///   puts in what L found without access to the stream (`ParallelReading.play`). If L did not read it, L has left the
 ///   slot (`LaneWork.left`) before, in the same batch or an earlier one, and does not touch it until the next turn.
@@ -18,19 +18,20 @@ import Bytes
 ///   until the next turn.
 /// - D adds a slot while L reads another one: chunks do not move. The new slot's entry in `chunks` is written at a
 ///   `.connection` event; L leaves the slot at that event without looking at the stream, for a turn.
-/// - D begins a turn (`ParallelReading.submit`), tells of secrets (`Dissector.retryTLS`), fetches streams that are wanted
-///   soon (`prefetch`), or ends all connections: no job is on its way.
+/// - D begins a turn (`ParallelReading.submit`), applies new secrets (`Dissector.retryTLS`), prefetches streams
+///   (`prefetch`), or ends all connections: no lane has a job then.
 /// - Two lanes: each slot is one lane's (`LaneOwner`), and lanes write to no other.
 /// - A stream's `TLSStream` is D's too, through `Connection.tls`: D uses it at events of that slot, as above.
 @safe struct ClientStreams: @unchecked Sendable {
   private typealias Chunk = UnsafeMutablePointer<ClientStream>
 
-  /// Streams of a chunk, and chunks at most: each stream takes some hundred bytes, so that memory ends before.
+  /// The number of streams in a chunk, and of chunks at most: a stream is some hundred bytes, so memory runs out before
+  /// the chunks do.
   private static let length = 256
   private static let maximumChunks = 1 << 20
 
-  /// Owns the memory. Safe because only `chunks` is shared, whose entries are written once: before any thread is told of
-  /// a slot in them.
+  /// Owns the memory. Safe because only `chunks` is shared, and each of its entries is written once, before any thread
+  /// knows a slot in that chunk.
   @safe private final class Memory {
     let chunks = UnsafeMutablePointer<Chunk?>.allocate(capacity: maximumChunks)
     var count = 0
@@ -49,7 +50,7 @@ import Bytes
   private let memory: Memory
   /// The memory's: counting references to that for each event would keep threads waiting for each other.
   private let chunks: UnsafeMutablePointer<Chunk?>
-  /// What has no connection.
+  /// The stream of a slot without a connection.
   private let blank: ClientStream
 
   init(options: DissectionOptions) {
@@ -81,14 +82,14 @@ import Bytes
   /// The slot's connection has ended.
   func clear(_ slot: Int) { self[slot] = blank }
 
-  /// A stream, for the one thread that it is the turn of.
+  /// A stream, to be used only by the one thread whose turn it is.
   subscript(slot: Int) -> ClientStream {
     // Safe: slots come from `append`, which has initialized their chunk.
     @inline(__always) _read { yield unsafe place(slot).pointee }
     @inline(__always) nonmutating _modify { yield unsafe &place(slot).pointee }
   }
 
-  /// Begins to fetch a stream that is wanted soon: with thousands of connections none is in the processor's cache.
+  /// Prefetches a stream: with thousands of connections none of them is in the processor's cache.
   @inline(__always)
   func prefetch(_ slot: Int) {
     guard slot < memory.count else { return }

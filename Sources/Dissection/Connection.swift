@@ -4,7 +4,8 @@ import PacketCapture
 import PushModel
 import TLSDecryption
 
-/// One connection during dissection: its client, how each direction is read, and the fates of its notifications.
+/// One connection during dissection: which end is the client, how each direction is read, and the fates of its
+/// notifications.
 final class Connection {
   /// Bytes that came before their direction's reading was decided.
   struct Held {
@@ -20,7 +21,7 @@ final class Connection {
     var packet: Int
   }
 
-  /// Both are kept per end of the flow: index 0 is what the flow's low end sent.
+  /// The state of each direction: `low` is what the flow's low end sent.
   struct DirectionState {
     var held: [Held] = []
     /// Bytes missing before the service of the connection was known.
@@ -33,7 +34,7 @@ final class Connection {
   let flow: Flow?
   let opened: Timestamp
   let firstPacket: Int
-  /// The file of its first packet; `nil` where there is one.
+  /// The number of the file with its first packet; `nil` if there is only one file.
   let firstFile: Int?
   var clientIsHigh: Bool?
   /// The start of both directions was captured, so that their first bytes begin records.
@@ -61,7 +62,7 @@ final class Connection {
   var unfinished: (low: ConnectionRecord.OpenEnd?, high: ConnectionRecord.OpenEnd?) = (nil, nil)
   /// Other flows under which it was recorded.
   private var views: [(flow: Flow, isFlipped: Bool)] = []
-  /// The first FIN or RST of each end; and the latest, when it repeats one.
+  /// The first FIN or RST of each end; and the latest one, if it repeats an earlier one.
   private var closings: [Closing] = []
   private var repeatedClosing: Closing?
 
@@ -117,7 +118,8 @@ final class Connection {
     return opened.isKnown ? "\(ends)@\(opened.nanoseconds)" : ends
   }
 
-  /// Begins to read what the service speaks, and returns how both ways are read. The client and the service are known.
+  /// Begins to read the service's protocol, and returns how each direction is read. The client and the service have to
+  /// be known.
   func beginReading(_ limits: ProtocolLimits) -> (low: ClientStream.ReadingMode, high: ClientStream.ReadingMode) {
     reading = ConnectionReading(service, isAligned: startWasCaptured, limits)
     let (client, server) = reading.modes
@@ -138,7 +140,7 @@ final class Connection {
       if startWasCaptured || other >= 1_024 { clientIsHigh = low != nil }
     }
     guard let clientIsHigh else { return }
-    // Behind a proxy or a balancer the port is the one that it was asked for.
+    // Behind a proxy or load balancer, the port in the preamble determines the service.
     service = (clientIsHigh ? low : high) ?? preamble.port.flatMap { ports[$0] } ?? .unknown
   }
 
@@ -149,7 +151,7 @@ final class Connection {
     directions.low.held = []
     directions.high.held = []
     let marks = held.map(\.piece.mark)
-    // Numbers of several files do not tell the order where these overlap.
+    // The packet numbers of several files do not show the order if the files overlap.
     let isOfSeveral = Set(marks.map { PacketNumber.file($0.packet) }).count > 1
     func key(_ index: Int) -> (Timestamp, Int, Int) {
       (isOfSeveral ? marks[index].time : .none, marks[index].packet, index)
@@ -158,7 +160,7 @@ final class Connection {
     return order.map { held[$0] }
   }
 
-  /// Bytes that it holds until more comes, beside those of its client stream.
+  /// Bytes that it holds until more arrive, besides its client stream's.
   var heldBytes: Int {
     func bytes(_ held: [Held]) -> Int { held.reduce(0) { $0 + $1.bytes.count + MemoryLayout<Held>.stride } }
     return bytes(directions.low.held) + bytes(directions.high.held) + reading.heldBytes

@@ -1,6 +1,6 @@
 import PacketCapture
 
-/// How a connection began and ended in its capture: what it takes to write its packets again.
+/// How a connection began and ended in its capture: what is needed to write its packets again.
 package struct ConnectionOutline: Sendable {
   /// A FIN or RST.
   package struct Closing: Sendable {

@@ -2,12 +2,12 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 
-/// What a connection speaks, as far as it is decided, with what its reading keeps.
+/// The readers of a connection's service, once that is decided.
 ///
-/// The client's frames are read by `ClientStream`, which every packet touches; here is what few packets do. A reader is
-/// an object, because what it finds changes its connection while it reads.
+/// The client's frames are read by `ClientStream`, which every packet accesses; this is what few packets need. A reader
+/// is an object, because what it finds changes its connection while it reads.
 enum ConnectionReading {
-  /// Too few bytes were seen to tell.
+  /// Too few bytes were seen to decide.
   case undecided
   /// The binary protocol's gateway.
   case binary(ResponseReader)
@@ -60,22 +60,22 @@ enum ConnectionReading {
 
 /// The error responses of a connection.
 final class ResponseReader {
-  /// An error response, and what tells which notification it names when that is not known at once.
+  /// An error response, and what decides which notification it names if that is not known at once.
   struct Seen {
     var record: ErrorResponseRecord
     let mark: CapturePosition
-    /// Notifications that stand before it in the capture.
+    /// The number of notifications that precede it in the capture.
     let before: Int
-    /// It acknowledges what had not come then: which notification it names is decided when that has.
+    /// It acknowledges bytes that had not arrived: which notification it names is decided when they have.
     var isWaiting: Bool
   }
 
   var framer: RecordFramer<ResponseGrammar, CapturePosition>
-  /// Those whose records wait for their final counts.
+  /// Responses whose records wait for their final counts.
   var seen: [Seen] = []
-  /// How many of them wait for what they acknowledge: the last ones.
+  /// The number of responses, the last ones of `seen`, that wait for the bytes they acknowledge.
   var waiting = 0
-  /// All of them.
+  /// All error responses so far.
   var count = 0
 
   init(isAligned: Bool) { framer = RecordFramer(grammar: ResponseGrammar(), isAligned: isAligned) }

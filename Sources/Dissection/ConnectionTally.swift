@@ -5,7 +5,7 @@ import PushModel
 
 /// The counts of an open connection.
 ///
-/// A value in an array, like `ClientStream`, and for the same reason.
+/// A value in an array, like `ClientStream`, for locality.
 struct ConnectionTally {
   let number: Int
   let opened: Timestamp
@@ -17,7 +17,7 @@ struct ConnectionTally {
   var named = -1
   /// Losses of this connection belong to this error response (`TrackedNotifications.beginLoss`).
   var loss = -1
-  /// The row of the report that counts the resends of those.
+  /// The index in the inspection's `losses` of the response whose losses these are.
   var lossRow: Int?
   var lastPacket = 0
   /// Error responses with status 8 that name a token.
@@ -28,9 +28,9 @@ struct ConnectionTally {
   var isAnswered = false
   /// Not all that the gateway sent is in the recording.
   var lacksAnswers = false
-  /// Where the history has the connection's latest notification.
+  /// The place of the connection's latest notification in the history; -1: none.
   private(set) var latest = -1
-  /// Notifications so far, those that are not selected among them.
+  /// Notifications so far, including unselected ones.
   private(set) var written = 0
 
   init(number: Int, opened: Timestamp) {
@@ -56,7 +56,7 @@ struct ConnectionTally {
     note(sent, token, payload, place, &shared)
   }
 
-  /// One that is not selected, and is not counted.
+  /// Notes a notification that is not selected, and therefore not counted.
   @inline(never)
   private mutating func note(
     other fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int,
@@ -102,7 +102,7 @@ struct Tallies<Tally> {
   private var tallies: [Tally] = []
   private var hasEnded: [Bool] = []
   private var ended = 0
-  /// Stands where one has ended.
+  /// The entry of a connection that has ended.
   private let blank: Tally
 
   init(blank: Tally) { self.blank = blank }
@@ -113,7 +113,7 @@ struct Tallies<Tally> {
       tallies.removeAll(keepingCapacity: true)
       hasEnded.removeAll(keepingCapacity: true)
     }
-    // Of records that are read back some may be missing, and others come late: their places have ended so far.
+    // When records are read back, some may be missing and others late: skipped numbers count as ended.
     if number < first {
       tallies.insert(contentsOf: repeatElement(blank, count: first - number), at: 0)
       hasEnded.insert(contentsOf: repeatElement(true, count: first - number), at: 0)
@@ -130,7 +130,7 @@ struct Tallies<Tally> {
     ended -= 1
   }
 
-  /// Where the connection's tally is until the next `add` or `remove`; `nil` when it has ended.
+  /// The index of the connection's tally, valid until the next `add` or `remove`; `nil` if the connection has ended.
   @inline(__always)
   func index(of number: Int) -> Int? {
     let index = number - first

@@ -21,7 +21,7 @@ public struct Dissection<Sink: RecordSink> {
   private let options: DissectionOptions
   private let filter: PacketFilter?
   private var dissector: Dissector<Sink>
-  /// `nil`: one thread takes everything apart.
+  /// `nil`: one thread dissects everything.
   private var parallel: ParallelReading<Sink>?
   /// Records have the number of their file, from 1 in the order in which files are read. Set it before the first.
   public var numbersFiles = false
@@ -33,10 +33,10 @@ public struct Dissection<Sink: RecordSink> {
   private var losses = LossTally()
   /// Files that have been read.
   private var files = 0
-  /// An input turned out to be one that can be read: the sink has its record.
+  /// At least one input could be read: the sink has its `capture` record.
   public private(set) var hasBegun = false
 
-  /// - Parameter secrets: what opens TLS connections; those that captures hold are added to it.
+  /// - Parameter secrets: decrypt TLS connections; secrets found in captures are added.
   public init(
     into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil, secrets: Secrets = Secrets()
   ) {
@@ -47,7 +47,7 @@ public struct Dissection<Sink: RecordSink> {
     if options.threads.maximum > 1 { parallel = ParallelReading(dissector) }
   }
 
-  /// Of the events of other threads' connections, how many these read, and how many they left.
+  /// Events of the lanes' connections: how many the lanes read, and how many they left to the dissector.
   var readAhead: (ahead: Int, left: Int) { parallel?.totals ?? (0, 0) }
 
   public var summary: SummaryRecord { dissector.output.summary }
@@ -229,7 +229,7 @@ public struct Dissection<Sink: RecordSink> {
     dissector.retryTLS()
   }
 
-  /// Takes the losses that a capturing program reports at its end.
+  /// Passes on the losses that a capturing program reports when it ends.
   public mutating func receive(_ loss: CaptureLoss) {
     if loss.dropped > 0 { receive(CaptureLossRecord(file: nil, loss: loss)) }
   }
@@ -257,7 +257,7 @@ public struct Dissection<Sink: RecordSink> {
     note(outcomes)
   }
 
-  /// Notes in the summary what was not read.
+  /// Notes unread packets in the summary.
   private mutating func note(_ outcomes: ArraySlice<CaptureOutcome>) {
     let hasConnections = dissector.output.summary.connections > 0
     for outcome in outcomes {
@@ -271,7 +271,7 @@ public struct Dissection<Sink: RecordSink> {
 
   private static var listedUnread: Int { 64 }
 
-  /// One warning for all that is not read, of which a hostile file has thousands.
+  /// One warning for all unread blocks, of which a hostile file has thousands.
   private static func warning(_ outcome: CaptureOutcome) -> String? {
     let count = outcome.unread.hidingPackets
     guard count > 0 else { return nil }

@@ -11,22 +11,23 @@ public struct DissectionOptions: Sendable {
   public var limits: ProtocolLimits
   public var capture: CaptureOptions
   public var tls: TLSLimits
-  /// Lines with secrets of a key log that a capture file holds; further ones are not used.
+  /// The number of key log lines used of those embedded in a capture file; further lines are ignored.
   public var maximumKeyLogLines: Int
   /// Runs of identifiers that are remembered per connection, see `BinarySession`.
   public var maximumIdentifierRuns: Int
   /// Packets per connection whose time is remembered for an error's latency; an older notification's has none.
   public var maximumWriteTimes: Int
-  /// Error responses of one connection whose final counts are waited for; further ones are written as they stand.
+  /// Error responses of one connection that are held until their counts are final; further ones are written with the
+  /// counts so far.
   public var maximumHeldResponses: Int
-  /// Bytes of memory for everything that waits for more: packets for their turn (half of it at most), bytes for those
-  /// before them and TLS for the other direction or for secrets (an eighth each); and the rest for what all connections
-  /// have begun and not finished: frames, TLS records, error responses, and what these are resolved with. Above, of the
-  /// connections that hold more than their share the oldest give theirs up, those first that were silent since the last
-  /// look.
+  /// Bytes of memory for everything that is incomplete: packets to be reordered (half of it at most), out-of-order TCP
+  /// segments, and TLS that waits for the other direction or for secrets (an eighth each); the rest is for what all
+  /// connections have begun and not finished: frames, TLS records, error responses and what resolves these. When it is
+  /// exceeded, connections that hold more than half the average drop what they hold: those without traffic since the
+  /// last check first, then the oldest.
   public var maximumMemory = 512 << 20
 
-  /// The limits of each within that of all.
+  /// The options with each memory limit within its share of `maximumMemory`.
   var divided: DissectionOptions {
     var options = self
     func take(_ part: Int, of place: WritableKeyPath<DissectionOptions, Int>) {
@@ -41,7 +42,7 @@ public struct DissectionOptions: Sendable {
   /// Decoder threads, beside one reader. Records do not depend on the number.
   public enum Threads: Sendable {
     case exactly(Int)
-    /// At most so many, where they are expected to save more time than they cost.
+    /// At most this many, and only while they are expected to save more time than they cost.
     case upTo(Int)
 
     var maximum: Int {
@@ -52,7 +53,8 @@ public struct DissectionOptions: Sendable {
   }
 
   public var threads = Threads.exactly(1)
-  /// With less at hand one thread does it all: in events, or kilobytes of them.
+  /// The least work at hand, in events or kilobytes of them, for which lanes are used; with less, one thread does it
+  /// all.
   package var leastWeightForThreads = 64
   /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.
   public var maximumFateRanges: Int

@@ -3,9 +3,10 @@ import Bytes
 import PacketCapture
 import TLSDecryption
 
-/// Deciding what a connection is: whose bytes they are, TLS, a preamble, the binary protocol, or another one.
+/// Decides what a connection is: which end is the client, whether it is TLS or has a preamble, and which protocol it
+/// carries.
 extension Dissector {
-  /// Bytes of a direction that are looked at before a connection on an unknown port counts as something else.
+  /// Bytes of a direction that are examined before a connection on an unknown port counts as another protocol.
   private static var sniffedBytes: Int { 4_096 }
   /// 2009-01-01, in UNIX seconds.
   private static var firstFeedback: UInt32 { 1_230_768_000 }
@@ -42,7 +43,7 @@ extension Dissector {
     }
     if connection.otherProtocol == nil {
       connection.otherProtocol = connection.tls.flatMap { OtherProtocol($0.summary) } ?? OtherProtocol(beginning: first)
-      // On a known port the connection has to begin with it: bytes from the middle of a stream may spell a method.
+      // On a known port only the first bytes are conclusive: bytes from mid-stream may happen to spell a method.
       if connection.otherProtocol != nil, connection.startWasCaptured || connection.otherProtocol == .http2 {
         connection.service = .other
       }
@@ -50,7 +51,7 @@ extension Dissector {
     if connection.clientIsHigh == nil {
       connection.clientIsHigh = connection.flow.map { $0.high.port > $0.low.port } ?? false
     }
-    // A port that is known at both ends tells the service once the client is settled.
+    // A port that is known at both ends determines the service once the client is known.
     if connection.service == .unknown && connection.otherProtocol == nil { connection.decideByPorts(options.ports) }
     if connection.tls == nil, connection.otherProtocol == nil, connection.service == .gateway, connection.flow != nil,
       connection.startWasCaptured,
@@ -80,7 +81,7 @@ extension Dissector {
     }
   }
 
-  /// The rest of one way is another protocol's.
+  /// The rest of one direction is another protocol's.
   mutating func makeOpaque(_ connection: Connection, fromHigh: Bool) {
     if fromHigh {
       clientStreams[connection.slot].readings.high = .opaque
@@ -89,7 +90,7 @@ extension Dissector {
     }
   }
 
-  /// On a port that says nothing: whether the first bytes of one direction are this protocol's.
+  /// Whether the first bytes of one direction, on an unknown port, are this protocol's.
   private func sniff(
     _ first: [UInt8], _ connection: Connection, _ fromHigh: Bool, isFinal: Bool
   ) -> Plausibility {
@@ -119,7 +120,7 @@ extension Dissector {
       }
       let tuple = FeedbackGrammar(limits: options.limits)
         .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal)
-      // In the middle of a stream few bytes look like a tuple; no service existed before 2009.
+      // In mid-stream few bytes look like a tuple; the feedback service did not exist before 2009.
       let isDated = connection.startWasCaptured || (first.count >= 4 && bytes.uint32(at: 0) >= Self.firstFeedback)
       if isDated || tuple == .needsMore, take(tuple, .feedback, fromClient: false) { return .yes }
     }

@@ -1,16 +1,16 @@
 import PacketCapture
 import TLSDecryption
 
-/// When the memory of all connections has to be looked at.
+/// Decides when the memory held by all connections is checked.
 ///
-/// It cannot grow by more than what was read, so that nothing is counted for each frame: it is looked at when what was
-/// read since may have brought it to the limit. That is decided by the batches of events alone, so that any number of
-/// threads gives up the same.
+/// It cannot grow by more than what was read, so nothing is counted per frame: it is checked when the bytes read since
+/// the last check may have brought it to the limit. This depends on the batches of events alone, so that any number of
+/// threads drops the same data.
 struct MemoryBudget {
   let limit: Int
   /// Bytes that all connections held at the last look.
   private var held = 0
-  /// By how much it may have grown since.
+  /// The most that it may have grown since, in bytes.
   private var growth = 0
 
   init(limit: Int) { self.limit = limit }
@@ -29,14 +29,15 @@ struct MemoryBudget {
 }
 
 extension Dissector {
-  /// Looks at what connections hold, and has them give up what is too much. No other thread reads a stream meanwhile.
+  /// Checks what connections hold, and makes them drop what exceeds the limit. No other thread reads a stream
+  /// meanwhile.
   ///
-  /// - Parameter position: that of the last event.
+  /// - Parameter position: the position of the last event.
   mutating func limitMemory(at position: StreamPosition) {
     var holders: [(connection: Connection, bytes: Int, isSilent: Bool)] = []
     var total = 0
     for case let connection? in connections {
-      // It makes no difference for what is given up: how much there is differs with the threads.
+      // Spare memory is not counted: how much there is depends on the number of threads.
       connection.freeSpare()
       clientStreams[connection.slot].freeSpare()
       let bytes = heldBytes(of: connection)
@@ -47,7 +48,7 @@ extension Dissector {
       total += bytes
     }
     if total > memory.limit {
-      // Those that hold little together hold less than half, and keep it.
+      // Connections below half the average together hold less than half of the total, and keep it.
       let share = total / (2 * holders.count)
       let order = holders.filter { $0.bytes >= share }.sorted {
         ($0.isSilent ? 0 : 1, $0.connection.number) < ($1.isSilent ? 0 : 1, $1.connection.number)
@@ -68,7 +69,7 @@ extension Dissector {
     2 * (connection.heldBytes + clientStreams[connection.slot].heldBytes)
   }
 
-  /// A connection gives up what it holds. What comes later is read.
+  /// Makes a connection drop what it holds. Later bytes are read.
   private mutating func drop(_ connection: Connection, _ mark: CapturePosition) {
     if !connection.limits.contains(.memory) { connection.limits.append(.memory) }
     for fromHigh in [false, true] where reading(connection, fromHigh) == .undecided {

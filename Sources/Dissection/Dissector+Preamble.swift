@@ -4,12 +4,12 @@ import TLSDecryption
 
 /// Preambles: the bytes of a proxy or of STARTTLS before the first record of a connection are named and passed over.
 extension Dissector {
-  /// Takes preambles from the held bytes of one direction. `true`: nothing can be decided yet.
+  /// Removes preambles from the held bytes of one direction. `true`: nothing can be decided yet.
   mutating func waitsForPreamble(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) -> Bool {
     var hasTaken = false
     while true {
       let first = held(connection, fromHigh)
-      // A gap is decided even so; the end of a way that had nothing else is not.
+      // A gap is decided even so; the end of a direction that had no other bytes is not.
       if first.isEmpty { return hasTaken || !isFinal }
       let fromClient = connection.clientIsHigh.map { $0 == fromHigh }
       let step = connection.preamble.next(
@@ -20,7 +20,7 @@ extension Dissector {
         if connection.clientIsHigh == nil { connection.clientIsHigh = fromHigh }
         drop(length, connection, fromHigh)
         hasTaken = true
-        // What follows is whole, and its port may be known now.
+        // What follows is complete, and the preamble may have named its port.
         connection.decideByPorts(options.ports)
         continue
       case .none: break
@@ -29,7 +29,7 @@ extension Dissector {
     }
   }
 
-  /// Text is waited for as long as nothing else has come: what follows tells whether it is a preamble.
+  /// Text is held while nothing else has come: what follows decides whether it is a preamble.
   private mutating func waitsForText(
     _ first: [UInt8], _ connection: Connection, _ fromHigh: Bool, isFinal: Bool
   ) -> Bool {
@@ -54,7 +54,7 @@ extension Dissector {
     return false
   }
 
-  /// Takes text from the beginnings of both directions, when TLS or frames follow it in one of them.
+  /// Removes leading text from both directions, if TLS or frames follow it in either of them.
   mutating func dropText(_ connection: Connection) {
     guard connection.startWasCaptured, connection.flow != nil else { return }
     for fromHigh in [false, true] {
@@ -71,9 +71,9 @@ extension Dissector {
     }
   }
 
-  /// TLS begins behind bytes that were not read, as databases and directories ask for it.
+  /// TLS begins after unread bytes of another protocol, as with databases and directories (STARTTLS).
   ///
-  /// - Parameter count: bytes of the packet with the TLS record, which the client stream has counted.
+  /// - Parameter count: bytes of the packet with the TLS record, which are counted already.
   func noteOtherPreamble(_ count: Int, _ connection: Connection, _ fromHigh: Bool) {
     var (low, high) = clientStreams[connection.slot].byteCounts
     if fromHigh { high -= count } else { low -= count }

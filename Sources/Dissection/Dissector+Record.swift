@@ -51,7 +51,7 @@ extension Dissector {
 
   /// The service of a connection that has ended, and the other protocol it uses.
   ///
-  /// - Parameter bytes: the decrypted ones of both directions.
+  /// - Parameter bytes: decrypted bytes of both directions.
   private func spoken(_ connection: Connection, _ tls: TLSSummary?, bytes: Int) -> (Service, OtherProtocol?) {
     var other = connection.otherProtocol
     if let tls, other == nil, !tls.isDecrypted || bytes == 0 {

@@ -3,7 +3,7 @@ import Bytes
 import PacketCapture
 import PushModel
 
-/// What the binary protocol's servers send: error responses, which settle notifications, and feedback tuples.
+/// Handles what the binary protocol's servers send: error responses, which settle notifications, and feedback tuples.
 extension Dissector {
   /// Passes on the error responses that were held for their final counts.
   mutating func releaseResponses(_ connection: Connection) {
@@ -69,7 +69,7 @@ extension Dissector {
       reader.waiting += 1
       return reader.seen.append(.init(record: record, mark: mark, before: before, isWaiting: true))
     }
-    // Nothing is missing of what this one acknowledges, so nothing is of what those before it did.
+    // Nothing that this response acknowledges is missing, so neither is what earlier ones acknowledged.
     for index in reader.seen.indices.suffix(reader.waiting) {
       resolve(&reader.seen[index], connection)
       if reader.seen[index].record.notification != nil {
@@ -80,7 +80,7 @@ extension Dissector {
     let (verdict, latency) = clientStreams[connection.slot].receive(response, at: mark)
     settleDecided(connection)
     note(verdict, latency, in: &record, connection)
-    // One that names nothing yet may do so when the connection has ended.
+    // One that names nothing yet may name a notification when the connection has ended.
     if record.notification != nil || !isHeld { output.sink.receiveEarly(record) }
     if isHeld {
       reader.seen.append(.init(record: record, mark: mark, before: before, isWaiting: false))
@@ -109,8 +109,8 @@ extension Dissector {
     settle(connection, decided)
   }
 
-  /// Resolves a response later than it was seen: what it acknowledges, or notifications buffered behind missing bytes,
-  /// came after it.
+  /// Resolves a response after it was seen: what it acknowledges, or notifications buffered after missing bytes,
+  /// arrived later.
   private mutating func resolve(_ seen: inout ResponseReader.Seen, _ connection: Connection) {
     let (verdict, latency) = clientStreams[connection.slot].receiveLate(
       seen.record.response, at: seen.mark, after: seen.before)

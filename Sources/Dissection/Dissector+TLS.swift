@@ -4,7 +4,7 @@ import TLSDecryption
 
 /// Connections that turn out to be TLS: their bytes go through a `TLSStream`, and its plaintext is read instead.
 extension Dissector {
-  /// Takes the bytes of a TLS connection. It accesses only the client stream, for locality.
+  /// Reads the bytes of a TLS connection. It accesses only the client stream, for locality.
   mutating func consume(_ bytes: RawSpan, at position: StreamPosition, through tls: TLSStream) {
     let slot = position.slot
     let before = clientStreams[slot].session.written
@@ -14,9 +14,9 @@ extension Dissector {
     output.sink.segment(notifications: clientStreams[slot].session.written - before, at: position.time)
   }
 
-  /// Takes what is left of bytes that were read ahead.
+  /// Reads the remainder of bytes of which a lane read the beginning.
   ///
-  /// - Parameter notifications: those that were found ahead.
+  /// - Parameter notifications: the number that the lane found.
   mutating func consumeRest(
     _ bytes: RawSpan, after taken: Int, notifications: Int, at position: StreamPosition
   ) {

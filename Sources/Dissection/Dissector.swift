@@ -4,9 +4,9 @@ import PacketCapture
 import PushModel
 import TLSDecryption
 
-/// From reassembled bytes to records.
+/// Makes records from reassembled bytes.
 ///
-/// It takes what `TCPReassembler` emits (or the pieces of a raw dump), decides for each connection who the client is
+/// It receives what `TCPReassembler` emits (or the pieces of a raw dump), decides for each connection who the client is
 /// and what the bytes are, cuts them into records, and applies the session rules.
 struct Dissector<Sink: RecordSink> {
   /// The state of more than these is not in the processor's cache when it is needed.
@@ -18,7 +18,7 @@ struct Dissector<Sink: RecordSink> {
   var connections: [Connection?] = []
   /// Ended connections whose secrets may still come, with their client streams.
   var parked: [(connection: Connection, clientStream: ClientStream)] = []
-  /// One for each connection, at the same place.
+  /// The client stream of each connection, at the same index.
   let clientStreams: ClientStreams
   /// Connections that turned out to be TLS and are not closed.
   var tlsConnections = 0
@@ -138,7 +138,7 @@ struct Dissector<Sink: RecordSink> {
     }
   }
 
-  /// Fetches what the events after one need: the client stream, and later what the sink has of its connection.
+  /// Prefetches what the next event needs: the client stream, and later the sink's state of its connection.
   @inline(__always)
   mutating func prepare(for number: Int, of batch: borrowing EventBatch) {
     guard clientStreams.count > Self.manyConnections else { return }
@@ -197,7 +197,7 @@ struct Dissector<Sink: RecordSink> {
   }
 
   mutating func end(_ connection: Connection, _ fromHigh: Bool) {
-    // A direction that ends without a byte decides nothing: the other may still tell.
+    // A direction that ends without a byte decides nothing: the other direction may still.
     let direction = fromHigh ? connection.directions.high : connection.directions.low
     if reading(connection, fromHigh) == .undecided && !direction.held.isEmpty {
       decide(connection, fromHigh, isFinal: true)
@@ -217,7 +217,7 @@ struct Dissector<Sink: RecordSink> {
       && TLSRecognition.isRecord(bytes)
     {
       noteOtherPreamble(bytes.byteCount, connection, fromHigh)
-      // A capture that begins inside a TLS record, or without the first, shows it at the next one.
+      // A capture that begins inside a TLS record, or without the first one, is recognised at the next record.
       hold(bytes, at: offset, mark, connection, fromHigh)
       return beginTLS(connection, bytes, fromHigh: fromHigh)
     }

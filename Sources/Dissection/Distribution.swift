@@ -1,7 +1,7 @@
 import Measurement
 import PacketCapture
 
-/// Counts of small whole numbers; larger ones than `highest` are counted as it.
+/// Counts of small whole numbers; values above `highest` are clamped to it.
 struct Counts {
   private var counts: [Int]
   private(set) var total = 0
@@ -56,7 +56,7 @@ struct Counts {
   }
 }
 
-/// Values kept one by one, the first million of them.
+/// Values kept one by one: the first million.
 struct Samples {
   private var values: [Double] = []
 
@@ -76,7 +76,7 @@ struct Samples {
   }
 }
 
-/// How many events fell into each second of the capture's clock; seconds without any are not kept.
+/// The number of events in each second of the capture's clock; seconds without events are not kept.
 struct PerSecond {
   private static let maximumSeconds = 1 << 20
   private var counts: [Int64: Int] = [:]
@@ -109,7 +109,7 @@ struct PerSecond {
     count = 0
   }
 
-  /// By seconds since 1970.
+  /// Counts by second since 1970.
   mutating func values() -> InspectionReport.Values {
     store()
     let sorted = counts.sorted { $0.key < $1.key }
@@ -134,7 +134,7 @@ struct PerSecond {
     return samples.distribution
   }
 
-  /// The same by minute.
+  /// The distribution of counts per minute.
   mutating func perMinute() -> Distribution? {
     store()
     var minutes: [Int64: Int] = [:]

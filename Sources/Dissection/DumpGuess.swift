@@ -12,9 +12,9 @@ struct DumpGuess {
 
   let contents: DumpContents
 
-  /// Throws when less than half of the bytes are in records that hardly come by chance.
+  /// Throws if less than half of the bytes are in records that are unlikely by chance.
   ///
-  /// - Parameter file: its first bytes, which differ from those of the dump where that is text.
+  /// - Parameter file: the file's first bytes, which differ from the dump's if the file is text.
   init(_ beginning: RawSpan, of file: [UInt8] = [], _ limits: ProtocolLimits) throws {
     let sample = beginning.extracting(0..<min(beginning.byteCount, Self.sampleLength))
     let counts = [

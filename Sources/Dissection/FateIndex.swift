@@ -9,7 +9,8 @@ import PushModel
 /// It is a sink: read the recording into it. It keeps one range for consecutive notifications with the same fate: up to
 /// three for a connection, more only after several error responses.
 public struct FateIndex: ConnectionSink, Sendable {
-  /// A range of one connection. It begins at the end of the previous one, the first with notification 0.
+  /// A range of one connection. It begins where the previous one ends; a connection's first range begins with
+  /// notification 0.
   private struct Entry {
     private let bits: UInt64
 
@@ -45,7 +46,7 @@ public struct FateIndex: ConnectionSink, Sendable {
     self.maximumRanges = min(maximumRanges, Int(UInt32.max))
   }
 
-  /// Takes a connection's ranges, one after the other; they are found after its record has come.
+  /// Adds a connection's ranges, in order; they can be looked up once its record was received.
   public mutating func receive(_ record: FateRecord) {
     guard entries.count + openRanges < maximumRanges else {
       // A connection is kept whole or not at all.
@@ -105,20 +106,21 @@ public struct FateIndex: ConnectionSink, Sendable {
   public mutating func receive(_ record: SummaryRecord) {}
 }
 
-/// Where a writer writes fates.
+/// The records that a writer writes fates into.
 public enum FateNotation: Sendable {
   /// Nowhere.
   case omitted
   /// In `fate` records, when they are final.
   case ranges
-  /// In each notification's record, from a first pass over the same recording; those that it lacks in `fate` records.
+  /// In each notification's record, from a first pass over the same recording; fates that the index lacks go to `fate`
+  /// records.
   case each(FateIndex)
 }
 
 /// Finds the fates that a writer writes.
 struct FateLookup {
-  /// Empty if there is none. Not an optional, which would be copied to look into it: several threads would count their
-  /// references to the same memory.
+  /// An empty index if there is none. Not an optional, which would be copied for each lookup: several threads would
+  /// then contend for its reference count.
   private let index: FateIndex
   private let hasIndex: Bool
   private let writesRanges: Bool
@@ -147,7 +149,7 @@ struct FateLookup {
     return range.fate
   }
 
-  /// Whether to write a `fate` record: its notifications' own records do not have the same fates.
+  /// Whether to write a `fate` record: the records of its notifications do not have the same fates.
   func writes(_ record: FateRecord) -> Bool {
     writesRanges && index.range(of: record.first, on: record.connection) != record
   }

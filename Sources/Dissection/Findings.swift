@@ -2,9 +2,9 @@ import Measurement
 
 /// The findings of a recording, with their counts and the first packet of each.
 struct Findings {
-  /// In the order in which they were first noted. A recording has findings of a few kinds, so they are searched.
+  /// In the order in which they were first noted. A recording has few kinds of findings, so a linear search serves.
   private var noted: [(kind: FindingKind, count: Int, firstPacket: Int)] = []
-  /// The one that was noted last, which is often noted again.
+  /// The index of the latest finding, which is often noted again.
   private var latest = 0
 
   mutating func note(_ kind: FindingKind, count: Int = 1, packet: Int) {
@@ -25,7 +25,7 @@ struct Findings {
     }
   }
 
-  /// How a provider sends, as counts of the whole show.
+  /// Notes how a provider sends, as far as counts of the whole recording show it.
   mutating func noteSending(
     notifications: Int, segments: Int, opensPerMinute: Distribution?, isSelection: Bool
   ) {
@@ -86,8 +86,8 @@ extension InspectionReport {
 }
 
 extension TraceReport {
-  /// Adds the outcomes of the distinct notifications, and counts those of the findings by them: an inspection may have
-  /// tracked fewer.
+  /// Adds the outcomes of the distinct notifications, and corrects the counts of the findings that depend on them: an
+  /// inspection may have tracked fewer notifications.
   package mutating func add(_ stories: Stories) {
     self.stories = stories
     let told = InspectionReport.Stories(stories)
@@ -115,8 +115,8 @@ extension TraceReport {
     }
   }
 
-  /// Of each listed response that discarded notifications, what became of these. Losses of a connection belong to the last
-  /// response that names a notification.
+  /// Adds the outcomes of the notifications that each listed response discarded. Losses of a connection belong to the
+  /// last response that names a notification.
   private mutating func takeLosses(of stories: Stories) {
     let losses = Dictionary(stories.losses.map { ($0.connection, $0) }, uniquingKeysWith: { first, _ in first })
     for row in inspection.errors.indices where inspection.errors[row].outcomes?.isEmpty == false {
@@ -134,7 +134,7 @@ extension TraceReport {
 }
 
 extension FindingKind {
-  /// The text of a finding. Those of unread connections are in `UnreadConnections`.
+  /// The text of a finding. The texts about unread connections are in `UnreadConnections`.
   fileprivate func text(_ count: Int) -> String {
     func notifications(_ verb: String) -> String {
       count == 1 ? "1 notification \(verb == "were" ? "was" : verb)" : "\(count) notifications \(verb)"

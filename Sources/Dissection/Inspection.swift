@@ -9,18 +9,19 @@ import PushModel
 public struct Inspection: RecordSink {
   /// Limits on what is kept; the rest is only counted.
   public struct Limits: Sendable {
-    /// Connections and error responses that are listed one by one.
+    /// Connections and error responses that are listed individually.
     public var listed = 10_000
     /// Latest notifications of all connections to remember in order to recognise resends.
     public var history = 1 << 16
-    /// Lost notifications, repeated ones, rejected and listed tokens that are remembered; so many of each.
+    /// Lost notifications, repeated notifications, rejected tokens and listed tokens that are remembered: this many of
+    /// each.
     public var remembered = 1 << 16
     /// How payloads are judged; `nil`: not at all.
     public var judging: PayloadJudging? = PayloadJudging()
-    /// Nanoseconds in which providers send again what was discarded, unless the recording shows that they take longer:
-    /// what was discarded so shortly before its end, or after its beginning, is open and not lost.
+    /// Nanoseconds within which providers resend what was discarded, unless the recording shows that they take longer:
+    /// what was discarded within this time before its end, or after its beginning, is open and not lost.
     public var resendWithin = UnseenSendings.usualResendWithin
-    /// Other connections of the recording are not read: nothing is proven lost.
+    /// Other connections of the recording are not read, so that no notification is proven lost.
     public var isPart = false
     public init() {}
   }
@@ -35,12 +36,12 @@ public struct Inspection: RecordSink {
   private var unread = UnreadConnections()
   /// Files that are being read.
   private var begun: [CaptureRecord] = []
-  /// Packets that are earlier than ones before them, and by how many nanoseconds at most.
+  /// The number of packets whose time is before an earlier packet's, and the longest such difference in nanoseconds.
   private var latePackets = 0
   private var longestDelay: Int64 = 0
-  /// By their first bytes.
+  /// The number of rejections by the token's first bytes.
   private var rejectedTokens: [[UInt8]: Int] = [:]
-  /// Of each listed error response, what its notifications were lost as.
+  /// The loss number of each listed error response (`TrackedNotifications.beginLoss`); -1: none.
   private var losses: [Int] = []
   /// Notifications that were refused, by connection and index, until their response's record comes.
   private var refused: [[Int]: NotificationBeginning] = [:]
@@ -53,7 +54,7 @@ public struct Inspection: RecordSink {
 
   private struct EarlyResponses {
     var records: [ErrorResponseRecord] = []
-    /// Those whose records have come.
+    /// Responses whose final records have come.
     var told = 0
   }
 
@@ -175,7 +176,7 @@ public struct Inspection: RecordSink {
     let packet = record.place.packet
     var rejected: (sent: SentNotification, place: Int)?
     var oldest = tally.written
-    // A further response proves that those before the one it names were taken after all.
+    // A further response proves that the notifications before the one it names were accepted after all.
     let first = tally.isTerminated ? min(named, tally.named + 1) : named
     let isRefusal = record.response.status != .shutdown
     shared.history.forEach(from: first, latest: tally.latest) { sent, place in
@@ -291,7 +292,7 @@ public struct Inspection: RecordSink {
     if !record.limits.isEmpty { shared.findings.note(.limitHit, packet: packet) }
   }
 
-  /// Why the fates of an ended connection's notifications are open.
+  /// The reason why the fates of an ended connection's notifications are unknown.
   private static func unknownFate(_ record: ConnectionRecord, _ tally: ConnectionTally) -> FindingKind {
     if tally.lacksAnswers || record.notCaptured.isServerOpen { return .unknownFateEndNotCaptured }
     return tally.isAnswered ? .unknownFateAfterResponse : .unknownFate
@@ -322,14 +323,14 @@ public struct Inspection: RecordSink {
       copy.report.connectionsNotListed += 1
       for command in 0..<3 { copy.report.notificationsByCommand[command] += tally.commands[command] }
     }
-    // What is shown beside the fates is of the same moment: the responses that have decided them.
+    // Fates and the error responses that decided them are shown as of the same moment.
     let open = early.sorted { $0.key < $1.key }.flatMap { $0.value.records.dropFirst($0.value.told) }
     for record in open {
       let beginning = record.notification.flatMap { refused[[record.place.connection, $0]] }
       copy.report.add(early: record, beginning, listed: limits.listed)
     }
     if report.selection == nil {
-      // Those that name nothing as well.
+      // Responses that name no notification count, too.
       copy.report.errorCount = summary.errorResponses
       copy.report.errorsByStatus = [:]
       for (rejection, count) in summary.errorsByRejection {
@@ -343,8 +344,8 @@ public struct Inspection: RecordSink {
     }
     copy.shared.trackAll()
     let told = copy.told
-    // Those that a response discarded on a connection that is open are followed already.
-    // Of those that are not followed nobody knows whether they are selected.
+    // What a response discarded on an open connection is tracked already. Whether untracked notifications are
+    // selected is unknown.
     let notTracked = report.selection == nil ? copy.shared.tracked.lossesNotTracked : 0
     copy.report.fates.discarded = max(copy.report.fates.discarded, told.discarded + notTracked)
     let fates = copy.report.fates
@@ -421,7 +422,7 @@ public struct Inspection: RecordSink {
     return stories
   }
 
-  /// By token.
+  /// The rejected tokens as rows.
   private var tokenRows: [InspectionReport.TokenRow] {
     rejectedTokens.map { InspectionReport.TokenRow($0.key, rejections: $0.value) }
       .sorted { ($0.token ?? "") < ($1.token ?? "") }

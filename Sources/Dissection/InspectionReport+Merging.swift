@@ -18,8 +18,8 @@ extension InspectionReport {
 
   /// Joins the reports of several recordings, or of the parts that shards made of one.
   ///
-  /// Counts and distributions are those of the whole. Findings about resends are within each report; shards keep each
-  /// pair of hosts together for this.
+  /// Counts and distributions cover the whole. Findings about resends are within each report; shards keep each pair of
+  /// hosts together for this.
   ///
   /// - Returns: the report, and the parts that are missing.
   public static func merging(
@@ -54,7 +54,7 @@ private struct InspectionMerging {
   private var whole = InspectionReport()
   private var recordings: [Recording] = []
   private var parts = 0
-  /// Of each part, the recording that it belongs to.
+  /// With the number of the recording that each part belongs to.
   private var connections: [(key: Key, row: InspectionReport.ConnectionRow, recording: Int)] = []
   private var errors: [(key: Key, row: InspectionReport.ErrorRow, recording: Int)] = []
   private var findings: [(row: InspectionReport.FindingRow, recording: Int)] = []
@@ -64,10 +64,10 @@ private struct InspectionMerging {
   private var sent = PerSecond()
   private var opens = PerSecond()
   private var lifetimes = Samples()
-  /// By token, or what is known of it.
+  /// By token, or by its known prefix.
   private var tokens: [String: InspectionReport.TokenRow] = [:]
   private var recoveries: [(times: [Double], recording: Int)] = []
-  /// With their part's number.
+  /// The outcomes, with the numbers of their recording and part.
   private var stories: [(stories: InspectionReport.Stories, recording: Int, part: Int)] = []
   /// The parts of recordings that have connections.
   private var connected: [(part: Int, recording: Int, alone: InspectionReport.Alone?)] = []
@@ -136,8 +136,8 @@ private struct InspectionMerging {
   /// Outcomes that a further sending would change.
   private static let refutable = [StoryOutcome.lost, .rejected, .recovered, .expired]
 
-  /// Of each recording, whether a provider may have sent in a file of another one again what was discarded in it; where
-  /// times are unknown it may.
+  /// For each recording, whether a provider may have resent what was discarded in it in a file of another recording;
+  /// `true` if times are unknown.
   private var overlaps: [Bool] {
     let spans = recordings.map { recording in
       recording.files.map { file -> (first: Int64, last: Int64) in
@@ -185,7 +185,7 @@ private struct InspectionMerging {
     whole.summary.gaps += report.summary.gaps
     whole.summary.malformed += report.summary.malformed
     whole.summary.undecryptedConnections += report.summary.undecryptedConnections
-    // Of the parts of a recording only the first has them.
+    // Of a recording's parts only the first counts them.
     if let packets = report.summary.unreadPackets {
       whole.summary.unreadPackets = (whole.summary.unreadPackets ?? 0) + packets
     }
@@ -194,7 +194,7 @@ private struct InspectionMerging {
     }
   }
 
-  /// Lines about what was not read that are kept.
+  /// Lines about unread packets that are kept.
   private static let mostUnread = 64
 
   /// The recording of a part; shards of the same files belong to one.
@@ -276,7 +276,7 @@ private struct InspectionMerging {
     return whole
   }
 
-  /// Where all connections of a recording are in one of its parts, and no part is missing, its outcomes are the whole's.
+  /// If one part has all connections of its recording and no part is missing, its outcomes are the recording's.
   private mutating func finishLonelyParts() {
     for (number, recording) in recordings.enumerated() {
       guard let count = recording.shardCount, count > 1, recording.shards.count == count else { continue }
@@ -304,7 +304,7 @@ private struct InspectionMerging {
     whole.summary.droppedPackets = dropped > 0 ? dropped : nil
   }
 
-  /// The number among all files of a part's file; `nil` when there is one.
+  /// A part's file number among all files; `nil` if there is only one file.
   private func file(_ number: Int?, of recording: Int) -> Int? {
     whole.files.count > 1 ? recordings[recording].firstFile + (number ?? 1) - 1 : nil
   }
@@ -318,7 +318,7 @@ private struct InspectionMerging {
     errors.sort { ($0.row.time ?? "", $0.row.packet ?? 0) < ($1.row.time ?? "", $1.row.packet ?? 0) }
     var numbers: [Key: Int] = [:]
     for connection in connections { numbers[connection.key] = numbers.count + 1 }
-    // Those of connections that are not listed come after.
+    // Errors of unlisted connections come last.
     for error in errors where numbers[error.key] == nil { numbers[error.key] = numbers.count + 1 }
     for (key, row, recording) in connections {
       var row = row
@@ -352,7 +352,7 @@ private struct InspectionMerging {
     var merged = Findings()
     for (row, recording) in findings {
       switch row.kind {
-      // These are found in the whole.
+      // Findings of these kinds are derived from the merged report.
       case .captureLoss, .outOfOrder, .nothingRead, .unreadPackets, .undecryptedConnection, .partlyDecrypted,
         .devicePort,
         .otherProtocol, .emptyConnection, .unbatched, .reconnectStorm, .oneNotificationConnections,

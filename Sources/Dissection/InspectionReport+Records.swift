@@ -30,9 +30,9 @@ extension InspectionReport {
     connections.append(ConnectionRow(record, tally))
   }
 
-  /// Adds an error response of a connection that is open: what it discards is not known yet.
+  /// Adds an error response of an open connection: the number of notifications it discards is not final.
   ///
-  /// - Parameter refused: the notification that it refused, if that is remembered.
+  /// - Parameter refused: the notification that it refused, if it is remembered.
   mutating func add(early record: ErrorResponseRecord, _ refused: NotificationBeginning?, listed: Int) {
     errorCount += 1
     errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
@@ -154,7 +154,7 @@ extension InspectionReport.TokenRow {
       tokenPrefix: prefix + String(repeating: "0", count: 16 - prefix.count), token: whole, rejections: rejections)
   }
 
-  /// Those that were rejected twice or more, the worst first; of many, the first.
+  /// Tokens that were rejected twice or more, by descending rejections; the first ones if there are many.
   static func worst(_ rows: [Self]) -> [Self] {
     rows.filter { $0.rejections > 1 }
       .sorted { ($1.rejections, $0.token ?? $0.tokenPrefix) < ($0.rejections, $1.token ?? $1.tokenPrefix) }

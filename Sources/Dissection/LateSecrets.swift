@@ -14,7 +14,7 @@ final class LateSecrets {
   /// Blocks received while reading.
   private var blocksSeen = 0
   private var bytesSeen = 0
-  /// Blocks came in another order than that of the files.
+  /// Blocks were found in an order other than the files'.
   var isOutOfOrder = false
 
   init(_ recording: Recording, _ options: DissectionOptions) {
@@ -42,7 +42,7 @@ final class LateSecrets {
     return Self.keyLogs(Array(blocks.dropFirst(isOutOfOrder ? 0 : blocksSeen)), options)
   }
 
-  /// Those of several files together are limited as those of one.
+  /// The limits of one file apply to the blocks of all files together.
   private func within(_ blocks: [DecryptionSecrets], _ bytes: inout Int) -> [DecryptionSecrets] {
     blocks.filter { block in
       guard bytes + block.data.count <= options.capture.maximumSecretsLength else { return false }

@@ -1,6 +1,6 @@
 import PacketCapture
 
-/// Adds up what captures dropped: the counts of a ring's files go on from one to the next.
+/// Adds up the packets that captures dropped: counts continue across the files of a ring buffer.
 struct LossTally {
   private struct Capture: Hashable {
     var interface: String?
@@ -11,7 +11,7 @@ struct LossTally {
   private static let limit = 1 << 16
   private var highest: [Capture: Int] = [:]
 
-  /// The part of a count that those before it do not have.
+  /// Returns the packets dropped since the previous count of the same capture.
   mutating func new(_ loss: CaptureLoss) -> Int {
     let capture = Capture(interface: loss.interface, started: loss.started)
     guard loss.started.isKnown, highest[capture] != nil || highest.count < Self.limit else { return loss.dropped }

@@ -3,7 +3,7 @@ import Bytes
 import Payload
 import PushModel
 
-/// What writers say of a notification beyond its frame.
+/// What writers add to a notification beyond its frame: its fate and verdict.
 struct NotificationFacts: Sendable {
   private var fates: FateLookup
   private var verdicts: PayloadVerdicts?
@@ -14,7 +14,7 @@ struct NotificationFacts: Sendable {
     verdicts = judging.map { PayloadVerdicts($0) }
   }
 
-  /// One call for both: each access to a property of a writer, which is a class, is checked at run time.
+  /// Returns both in one call: each access to a property of a writer, which is a class, is checked at run time.
   @inline(__always)
   mutating func of(
     _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int
@@ -38,7 +38,7 @@ struct NotificationFacts: Sendable {
 
   var told: Told { Told(topics: verdicts?.topics) }
 
-  /// Takes over what another has been told of connections.
+  /// Adopts what another instance knows about connections.
   mutating func take(_ told: Told) {
     if let topics = told.topics { verdicts?.take(topics) }
   }

@@ -1,13 +1,13 @@
 import Bytes
 import TLSDecryption
 
-/// Another protocol than this one, recognised by the first bytes of a direction.
+/// A protocol other than this one, recognised by the first bytes of a direction.
 ///
-/// Only what its first bytes tell beyond doubt, or what both ends agreed on.
+/// Only what its first bytes identify beyond doubt, or what both ends negotiated.
 public enum OtherProtocol: String, Sendable {
   case http1, http2, ssh
-  /// TLS on a port of neither service, and nothing in it that could be read. What else is known of it, and of TLS on
-  /// other ports, is in a connection's `tls`.
+  /// TLS on a port of neither service, with nothing that could be read. Further facts about it, and about TLS on other
+  /// ports, are in a connection's `tls`.
   case tls
 
   /// Bytes that suffice.
@@ -59,7 +59,7 @@ public enum OtherProtocol: String, Sendable {
     }
   }
 
-  /// As people call it.
+  /// The protocol's common name.
   public var name: String {
     switch self {
     case .http1: "HTTP"

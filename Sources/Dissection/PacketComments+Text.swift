@@ -23,7 +23,7 @@ extension PacketComments {
     }
   }
 
-  /// As `8 invalid token`.
+  /// The status as text: `8 invalid token`.
   private static func status(_ response: Response) -> String {
     "\(response.response.status.rawValue) \(response.response.status)"
   }

@@ -11,13 +11,13 @@ import PushModel
 package final class PacketComments: RecordSink {
   /// Notifications and other records that got a comment.
   package private(set) var count = 0
-  /// Those that got none because of the limit.
+  /// Records without a comment because of the limit.
   package private(set) var omitted = 0
   /// Some fates were not kept by the first pass.
   private var fates: FateLookup
   private let limit: Int
 
-  /// One notification, as `#index of connection` at a packet.
+  /// One notification, shown as `#index of connection` at a packet.
   struct Place {
     var connection: Int
     var index: Int
@@ -31,7 +31,7 @@ package final class PacketComments: RecordSink {
     /// Consecutive notifications that repeat discarded ones, and the first that is repeated.
     case again(ClosedRange<Int>, of: Place)
     case malformed(String)
-    /// By its place among `responses`.
+    /// The response's index in `responses`.
     case response(Int)
   }
 
@@ -47,7 +47,8 @@ package final class PacketComments: RecordSink {
     var response: ErrorResponse
     /// The notification that it names, by index.
     var named: Int?
-    /// Notifications that it discarded, those of them that were sent again, and those that could have been and were not.
+    /// The numbers of notifications that it discarded, of discarded ones that were sent again, and of recognisable ones
+    /// that were not.
     var discarded = 0
     var sentAgain = 0
     var neverAgain = 0
@@ -63,15 +64,16 @@ package final class PacketComments: RecordSink {
   /// Discarded notifications that were not sent again yet, by the digest of token and payload.
   private var waiting: [UInt64: [Int]] = [:]
   private(set) var responses: [Response] = []
-  /// The responses that name a notification; and of each connection the one that names the last.
+  /// The index in `responses` of the response that names a notification; and, by connection, of the response that names
+  /// the last one.
   private var naming: [NotificationKey: Int] = [:]
   private var lastNaming: [Int: Int] = [:]
   /// The outcomes of the notifications that were discarded on a connection.
   private let losses: [Int: [TraceReport.Stories.Outcome]]
 
   /// - Parameters:
-  ///   - stories: of the same recording.
-  ///   - limit: comments are made for so many records.
+  ///   - stories: the outcomes of the same recording.
+  ///   - limit: the number of records that get a comment.
   package init(fates: FateIndex, stories: TraceReport.Stories, limit: Int) {
     self.fates = FateLookup(.each(fates))
     losses = Dictionary(stories.losses.map { ($0.connection, $0.outcomes) }, uniquingKeysWith: { first, _ in first })
@@ -194,7 +196,7 @@ package final class PacketComments: RecordSink {
     }
   }
 
-  /// The response that a notification was refused by; that which discarded those of a connection.
+  /// The response that refused a notification.
   func response(naming index: Int, on connection: Int) -> Response? {
     naming[NotificationKey(connection: connection, index: index)].map { responses[$0] }
   }

@@ -9,7 +9,7 @@ public enum Preamble: String, Sendable, CaseIterable {
   case proxyV2 = "proxy_v2"
   case startTLS = "starttls"
   case text
-  /// Another protocol's bytes that are no text.
+  /// Non-text bytes of another protocol.
   case other
 
   /// The name of the protocol, for people.
@@ -38,10 +38,10 @@ public enum Preamble: String, Sendable, CaseIterable {
 /// ```
 struct PreambleReader {
   enum Step: Equatable {
-    /// The next bytes are none of a preamble.
+    /// The next bytes are not part of a preamble.
     case none
     case needsMore
-    /// So many bytes are.
+    /// This many bytes are.
     case taken(Int)
   }
 
@@ -50,7 +50,7 @@ struct PreambleReader {
   /// Longest preamble that is waited for, in bytes.
   static let longest = 16_384
 
-  /// The first one that was found.
+  /// The first preamble that was found.
   private(set) var kind: Preamble?
   /// The server port that the client asked for, or that a balancer was asked for.
   private(set) var port: UInt16?
@@ -61,7 +61,7 @@ struct PreambleReader {
   /// The latest request to a proxy, whose answer comes next.
   private var request: Preamble?
 
-  /// Notes what was found without an order of messages: of the two ways one may say more.
+  /// Notes leading text, in either order of directions: STARTTLS replaces plain text.
   mutating func noteText(_ kind: Preamble) {
     if self.kind == nil || self.kind == .text && kind == .startTLS { self.kind = kind }
   }
@@ -69,8 +69,8 @@ struct PreambleReader {
   /// Takes the next part from the beginning of `bytes`.
   ///
   /// - Parameters:
-  ///   - fromClient: `nil`: not known.
-  ///   - isStart: the beginning of the way was captured.
+  ///   - fromClient: whether the client sent the bytes; `nil`: not known.
+  ///   - isStart: the beginning of the direction was captured.
   mutating func next(_ bytes: RawSpan, fromClient: Bool?, isStart: Bool) -> Step {
     guard bytes.byteCount > 0 else { return .none }
     let step = fromClient == false ? nextOfServer(bytes) : nextOfClient(bytes, isStart: isStart)
@@ -335,9 +335,9 @@ struct PreambleReader {
 struct LeadingText {
   /// Bytes of the text that end with a line or a tag; 0: it is none.
   let length: Int
-  /// Nothing else follows so far.
+  /// The bytes hold nothing but text so far.
   let isAll: Bool
-  /// It may become text that counts: all of it is, and begins as such text does.
+  /// It may still become a preamble: all of it is text, and it begins like one.
   let mayGrow: Bool
   let kind: Preamble
 

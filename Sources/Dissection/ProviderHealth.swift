@@ -3,15 +3,15 @@ import PacketCapture
 
 /// How providers treat connections, certificates and the feedback service, from the connections' records.
 struct ProviderHealth {
-  /// From an address to a server.
+  /// A client's address and a server.
   private struct Pair: Hashable {
     var client: String
     var server: String
   }
 
-  /// Status 8 alone tells tokens of the other environment, and a single one tells nothing.
+  /// The fewest rejections with status 8 that suggest tokens of the other environment; a single one proves nothing.
   private static let fewestInvalidTokens = 3
-  /// Connections that are too few to tell a habit.
+  /// The fewest connections that show a pattern.
   private static let fewestConnections = 10
   private static let day = 86_400
   private static let soon = 30 * day
@@ -20,7 +20,7 @@ struct ProviderHealth {
 
   private let limit: Int
   private var providers: [Pair: (accepted: Int, invalidTokens: Int)] = [:]
-  /// Those of which a connection is selected.
+  /// Pairs with a selected connection.
   private var selected: Set<Pair> = []
   /// A connection that carries notifications is selected.
   private var isSelected = false
@@ -28,7 +28,7 @@ struct ProviderHealth {
   private var oneNotification = 0
   private var feedbackReads = PerSecond()
 
-  /// - Parameter limit: pairs of an address and a server that are told apart; others are not counted.
+  /// - Parameter limit: pairs of a client and a server that are counted; further ones are not.
   init(limit: Int) { self.limit = limit }
 
   /// - Parameter isSelected: findings about the connection are wanted.

@@ -13,7 +13,7 @@ public enum Direction: String, Sendable {
 /// The service of a connection.
 public enum Service: String, Sendable {
   case gateway, feedback
-  /// It speaks another protocol, which is known.
+  /// The connection carries another, known protocol.
   case other
   case unknown
 }
@@ -29,7 +29,7 @@ public struct RecordPlace: Sendable {
   public var offset: Int
   public var length: Int
 
-  /// The number of the file; `nil` where there is one.
+  /// The number of the file; `nil` if there is only one file.
   public var file: Int? { PacketNumber.file(packet) > 0 ? PacketNumber.file(packet) : nil }
   /// The packet's number in its file; `nil` for raw dumps.
   public var packetInFile: Int? { PacketNumber.packet(packet) > 0 ? PacketNumber.packet(packet) : nil }
@@ -38,24 +38,26 @@ public struct RecordPlace: Sendable {
 /// A file that was opened.
 public struct CaptureRecord: Sendable {
   public static let schema = 1
-  /// Its number among the files, from 1; `nil` where there is one.
+  /// Its number among the files, from 1; `nil` if there is only one file.
   public var file: Int?
   public var source: String
   public var format: CaptureFormat
   public var linkTypes: [LinkType]
   /// The selection of the following records, as options of the command; empty when all follow.
   public var selection: [String] = []
-  /// It was read back from records of a selection: others of the recording are not there. No field of the record.
+  /// It was read back from records of a selection: the recording's other records are missing. Not a field of the
+  /// record.
   package var isOfSelection = false
 }
 
 /// A notification. A view: it lives as long as the bytes it was found in.
 package struct NotificationRecord: ~Escapable {
   package let place: RecordPlace
-  /// Counts the decoded notifications of its connection from 0.
+  /// The notification's index on its connection, from 0; only decoded ones count.
   package let index: Int
   package let notification: Push
-  /// The frame's length is right and its items do not fit it: fields are those of the items before the one that is not.
+  /// The error in a frame whose length is valid and whose items do not fit it. The fields are those of the items before
+  /// the error.
   package let problem: String?
   /// Its fate; `nil` when it is not known while it is written.
   package let fate: Fate?
@@ -80,11 +82,11 @@ package struct NotificationRecord: ~Escapable {
 public struct ErrorResponseRecord: Sendable {
   public var place: RecordPlace
   public var response: ErrorResponse
-  /// The notification it names, by index; `nil` when no such one was seen.
+  /// The index of the notification that it names; `nil` if none was seen with its identifier.
   public var notification: Int?
   public var accepted: Int?
   public var discarded: Int?
-  /// From the named notification's last byte to the response's, as the capture saw them.
+  /// Nanoseconds from the named notification's last byte to the response's, as captured.
   public var latencyNanoseconds: Int64?
   /// Above 1, the identifier was used more than once and the latest use was taken.
   public var candidates: Int
@@ -94,8 +96,8 @@ public struct ErrorResponseRecord: Sendable {
   package var acknowledged: Int?
 }
 
-/// The fate of consecutive notifications of one connection. It comes when no response can change it any more, at the
-/// latest before the connection's record; a connection's ranges are in order and without gaps.
+/// The fate of consecutive notifications of one connection. It is emitted once no response can change it any more, at
+/// the latest before the connection's record; a connection's ranges are in order and without gaps.
 public struct FateRecord: Sendable, Equatable {
   public var connection: Int
   /// The first and last notification, by index.
@@ -143,22 +145,22 @@ public struct ConnectionRecord: Sendable {
   public typealias End = CapturedEnd
 
   public var connection: Int
-  /// The file of its first packet; `nil` where there is one.
+  /// The number of the file with its first packet; `nil` if there is only one file.
   public var file: Int?
-  /// A key that is the same in every shard of a recording; `nil` when all of it is read.
+  /// A key that is the same in every shard of a recording; `nil` if the whole recording is read.
   public var flow: String?
   public var service: Service
-  /// The other protocol that was recognised, on any port; `nil` when none was.
+  /// The other protocol that was recognised, on any port; `nil`: none.
   public var otherProtocol: OtherProtocol?
-  /// What stood before the first record or TLS; `nil`: nothing did.
+  /// The preamble before the first record or the TLS handshake; `nil`: none.
   public var preamble: Preamble?
   /// Bytes of both ends that it took, which are in no other count. No field of the record.
   package var preambleBytes = (client: 0, server: 0)
-  /// One of its ports is that of a gateway or feedback service. No field of the record.
+  /// One of its ports is a gateway's or feedback service's. Not a field of the record.
   public var isOnKnownPort = false
   /// How it began and ended, packet by packet. No field of the record.
   package var outline = ConnectionOutline()
-  /// What the recording does not show of the connection's beginning and ends.
+  /// The parts of the connection that the recording does not show.
   package var notCaptured = NotCaptured()
   public var client: Endpoint?
   public var server: Endpoint?
@@ -168,10 +170,10 @@ public struct ConnectionRecord: Sendable {
   /// The first FIN or RST: who ended it.
   public var end: End
   public var tls: TLSSummary?
-  /// Application bytes in the capture, by direction; those of an undecrypted connection are its TLS bytes.
+  /// Application bytes in the capture, by direction; TLS bytes if the connection is not decrypted.
   public var clientBytes: Int
   public var serverBytes: Int
-  /// Bytes known to have been sent that the capture does not hold, both directions; under TLS those of TLS.
+  /// Bytes that were sent and are not in the capture, in both directions; under TLS, TLS bytes.
   public var missingBytes: Int
   public var notifications: Int
   public var errorResponses: Int
@@ -181,9 +183,9 @@ public struct ConnectionRecord: Sendable {
   public var conflictingBytes: Int
   /// The limits that were hit, by the names of their options.
   public var limits: [LimitKind]
-  /// Other addresses under which the connection was recorded as well: those before or after a translation.
+  /// Other addresses under which the connection was captured as well: before or after an address translation.
   public var alsoSeenAs: [ConnectionEnds] = []
-  /// The counts of its selected records; `nil`: all are.
+  /// The counts of the connection's selected records; `nil`: all records are selected.
   package var selected: Selected?
 }
 
@@ -196,7 +198,7 @@ extension ConnectionRecord {
     package var fates = FateCounts()
   }
 
-  /// The record with the counts of its selected records alone.
+  /// The record, with the counts of its selected records if there is a selection.
   var counted: ConnectionRecord {
     guard let selected else { return self }
     var record = self
@@ -205,11 +207,11 @@ extension ConnectionRecord {
     return record
   }
 
-  /// An end whose FIN, or RST behind all of its bytes, was not captured: it may have sent more.
+  /// An end whose FIN, or RST after all of its bytes, was not captured: it may have sent more.
   package struct OpenEnd: Sendable, Equatable {
-    /// When it was heard last; `.none`: never, or the recording has no times.
+    /// The time of the end's last packet; `.none`: there is none, or the recording has no times.
     package var since = Timestamp.none
-    /// When a RST ended the connection; `nil`: none was captured.
+    /// The time of the RST that ended the connection; `nil`: none was captured.
     package var until: Timestamp?
   }
 
@@ -221,7 +223,7 @@ extension ConnectionRecord {
     package var client: OpenEnd?
     package var server: OpenEnd?
 
-    /// As words in records.
+    /// The names of the missing parts, as in records.
     var words: [String] {
       (start ? ["start"] : []) + (client != nil ? ["client_end"] : []) + (isServerOpen ? ["server_end"] : [])
     }
@@ -257,19 +259,19 @@ public struct SummaryRecord: Sendable {
   public var undecryptedConnections = 0
   /// Packets that the capture lost.
   public var droppedPackets = 0
-  /// Packets of protocols that are not read, in which TCP may be; and what they are, as text. Where there is no connection
-  /// that is read, the text names what else there is.
+  /// Packets of unread protocols that may carry TCP; and what they are, as text. If no connection is read, the text
+  /// also names the other packets.
   public var unreadPackets = 0
   public var unread: [String] = []
-  /// Connections of which something could not be decrypted, those of which nothing could among them. No field of the
-  /// record; each connection's says what.
+  /// Connections that could not be decrypted, wholly or in part. Not a field of the record; each connection's record
+  /// says what is missing.
   public var partlyClosedConnections = 0
   /// Connections to a feedback service that could be read, to the end of an empty list too. No field of the record.
   public var readFeedbackConnections = 0
   /// Connections that have ended. No field of the record, as what follows.
   public var endedConnections = 0
   public var errorsByRejection: [Rejection: Int] = [:]
-  /// The fates that are decided; those of open connections change yet.
+  /// The fates decided so far; on open connections they may still change.
   public var settled = FateCounts()
 
   public init() {}
@@ -288,7 +290,7 @@ public struct SummaryRecord: Sendable {
       if !tls.isDecrypted { undecryptedConnections += 1 }
       if !tls.isWhole { partlyClosedConnections += 1 }
     }
-    // An empty list is a service that has ended the connection and said nothing; one that did not answer has none.
+    // A service that sent a FIN and no bytes has an empty list; one that did not answer has none.
     let isEmptyList = connection.end == .serverFIN && connection.serverBytes == 0 && connection.missingBytes == 0
     if connection.service == .feedback, connection.otherProtocol == nil, connection.tls?.isDecrypted != false,
       connection.feedbackTuples > 0 || isEmptyList
@@ -300,7 +302,7 @@ public struct SummaryRecord: Sendable {
 
 /// The summary of one input after it was read.
 public struct CaptureOutcome: Sendable {
-  /// Its number among the files, from 1; `nil` where there is one.
+  /// Its number among the files, from 1; `nil` if there is only one file.
   public var file: Int?
   public var source: String
   public var format: CaptureFormat
@@ -314,8 +316,8 @@ public struct CaptureOutcome: Sendable {
   public var unread = UnreadTraffic()
   public var firstTime = Timestamp.none
   public var lastTime = Timestamp.none
-  /// Packets whose time is before that of one that came before them, and how far before the latest of these it is, in
-  /// nanoseconds.
+  /// The number of packets whose time is before an earlier packet's, and the most nanoseconds by which one is before
+  /// the latest of these.
   public var latePackets = 0
   public var longestDelay: Int64 = 0
   /// Warnings about the file; everything before the damage was read.
@@ -323,7 +325,7 @@ public struct CaptureOutcome: Sendable {
   /// Why it was not read to its end, or not at all, when the operating system did not let it be read.
   public var failure: CaptureError?
 
-  /// Takes those that it does not have, as long as it has few.
+  /// Adds the link types that are missing, up to `listedLinkTypes`.
   mutating func add(_ others: [LinkType]) {
     for linkType in others where linkTypes.count < Self.listedLinkTypes && !linkTypes.contains(linkType) {
       linkTypes.append(linkType)
@@ -343,15 +345,15 @@ public struct CaptureOutcome: Sendable {
   }
 }
 
-/// Takes records as they are found. The writers write them, `Inspection` counts them.
+/// Receives records as they are found: writers write them, `Inspection` counts them.
 public protocol RecordSink {
-  /// What other threads make of notifications before it is their turn.
+  /// The results of other threads, which are merged in packet order.
   associatedtype Lane: RecordLane = FrameLane
   /// A lane for another thread, which shares nothing with the sink.
   func makeLane() -> sending Lane
   /// Asked for from time to time, while lanes do nothing, and given to each.
   var laneKnowledge: Lane.Knowledge { get }
-  /// Something of a connection comes soon: what is known of it may be fetched from memory.
+  /// Announces an event of a connection: its state may be prefetched.
   mutating func prepare(for connection: Int)
   /// Notifications that a lane has made a batch of, as if each had come by itself.
   ///
@@ -360,15 +362,15 @@ public protocol RecordSink {
   ///   - block: the bytes that the lane began the batch with.
   mutating func receive(_ batch: inout Lane.Batch, _ range: Range<Int>, in block: RawSpan)
   mutating func receive(_ record: CaptureRecord)
-  /// A notification. Its parts come one by one, because a value that holds them all goes through memory, which costs
-  /// the fastest sink a tenth of its time; `NotificationRecord` puts them together.
+  /// Receives a notification, in parts: a value that holds them all would go through memory, which costs the fastest
+  /// sink a tenth of its time. `NotificationRecord` puts them together.
   mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
   /// A frame whose length is right and whose items do not fit it; `fields` has the fields before the error.
   mutating func receive(
     malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
   /// An error response when it was seen: notifications written after it are not counted yet.
   mutating func receiveEarly(_ record: ErrorResponseRecord)
-  /// The same when its connection has ended, with final counts.
+  /// An error response with its final counts, after its connection has ended.
   mutating func receive(_ record: ErrorResponseRecord)
   /// Fates that are final.
   mutating func receive(_ record: FateRecord)
@@ -382,13 +384,15 @@ public protocol RecordSink {
   mutating func receive(_ outcome: CaptureOutcome)
   /// A connection was opened; its record comes when it ends.
   mutating func opened(connection: Int, at time: Timestamp)
-  /// A connection's client presented this certificate; told before its first notification, perhaps more than once.
+  /// A connection's client presented this certificate. Called before the connection's first notification, perhaps more
+  /// than once.
   mutating func presented(subject: String, connection: Int)
   /// A connection has ended whose record goes to another sink.
   mutating func ended(connection: Int)
   /// A piece of a gateway connection's client stream ended this many notifications.
   mutating func segment(notifications: Int, at time: Timestamp)
-  /// Whether the records that a selection leaves out are wanted as well: what is said of selected ones may depend on them.
+  /// Whether the records that a selection leaves out are wanted as well: statements about selected records may depend
+  /// on them.
   var takesWholeRecording: Bool { get }
   /// The records that follow are selected, or are not. Without a selection all are.
   mutating func mark(isSelected: Bool)
@@ -399,15 +403,15 @@ public protocol RecordSink {
   /// Whether records are still wanted; `false` ends the reading.
   var isOpen: Bool { get }
 
-  /// Reads one input into `dissection`. There is nothing to implement: it is a requirement, and not only an extension's
-  /// method, because a witness is compiled for its own type. So every sink of this module gets the whole path from
-  /// packet to record specialised, which a generic call from another module would not be.
+  /// Reads one input into `dissection`. There is nothing to implement. It is a requirement, and not only an extension's
+  /// method, because a witness is compiled for its own type: every sink of this module gets the whole path from packet
+  /// to record specialised, which a generic call from another module would not.
   static func read(
     _ input: consuming CaptureInput, source: String, into dissection: inout Dissection<Self>,
     proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome
 
-  /// The same for a recording of any number of files.
+  /// Reads a recording of any number of files into `dissection`.
   static func read(
     _ recording: Recording, sources: [String], into dissection: inout Dissection<Self>,
     proceed: (DissectionProgress) -> Bool
@@ -423,7 +427,7 @@ extension RecordSink where Lane == FrameLane {
   }
 }
 
-/// A sink that takes no notice of single notifications.
+/// A sink that ignores individual notifications.
 public protocol ConnectionSink: RecordSink where Lane == EmptyLane {}
 
 extension ConnectionSink {

@@ -2,14 +2,14 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 
-/// Where the dissector's records go, and the totals over them.
+/// The sink of the dissector's records, and the totals of them.
 struct RecordEmitter<Sink: RecordSink> {
   var sink: Sink
   var summary = SummaryRecord()
 
   init(sink: Sink) { self.sink = sink }
 
-  /// Adds what was counted elsewhere, by a client stream.
+  /// Adds the counts of a client stream.
   mutating func add(_ counted: SummaryRecord) {
     summary.notifications += counted.notifications
     summary.malformed += counted.malformed

@@ -20,9 +20,9 @@ protocol RecordSerializer: RecordSink, AnyObject {
   var facts: NotificationFacts { get set }
 
   func put(_ record: borrowing some WritableRecord & ~Escapable)
-  /// Puts notifications that another writer of the same kind has written.
+  /// Writes notifications that another writer of the same kind has rendered.
   func put(rendered: RawSpan)
-  /// A writer of notifications in the same form that keeps them for `exchange`.
+  /// A writer of the same format for notifications, which keeps them for `exchange`.
   func makeLaneWriter() -> sending any RecordSerializer
   /// Bytes of written notifications that were not passed to an output.
   var renderedCount: Int { get }

@@ -11,7 +11,7 @@ struct SharedTally {
   var payloadLengths = Counts(highest: 65_535)
   var perSecond = PerSecond()
   var history: SentHistory
-  /// Those of the history, and others, that have a story.
+  /// Notifications with a story, of the history and before.
   var tracked: TrackedNotifications
   var fates: RecentFates
   var listings: FeedbackListings
@@ -19,7 +19,7 @@ struct SharedTally {
   var verdicts: PayloadVerdicts?
   /// Notifications that are not selected.
   private var othersPerSecond = PerSecond()
-  /// Judges those that are not selected, for what they say about selected ones.
+  /// Judges unselected notifications, because findings about selected ones depend on them.
   private var others: PayloadVerdicts?
   var unseen: UnseenSendings
   var topics: ProviderTopics
@@ -69,7 +69,7 @@ struct SharedTally {
     }
   }
 
-  /// Tracks all of them: something is about to be said about notifications.
+  /// Tracks all waiting notifications, before results are read.
   mutating func trackAll() { while history.waiting > 0 { trackNext() } }
 
   /// Tracks a sending: that may have been discarded, that repeats another, or whose notification is tracked.
@@ -87,7 +87,7 @@ struct SharedTally {
     tracked.add(sent, packet: packet, loss: loss, fate: .discarded, after: before)
   }
 
-  /// All notifications, those that are not selected among them, by second since 1970.
+  /// All notifications by second since 1970, unselected ones included.
   mutating func sentPerSecond() -> InspectionReport.Values {
     var all = perSecond
     all.add(othersPerSecond.values())
@@ -106,7 +106,7 @@ struct SharedTally {
     if verdict.needsBudget { noteBackground(verdict.kind, fields, frame, sent, place) }
   }
 
-  /// The same for a notification that is not selected: it is not counted, and uses up its token's share.
+  /// Judges an unselected notification: it is not counted, but uses up its token's budget.
   @inline(never)
   mutating func judgeOther(
     _ fields: PushFields, _ frame: RawSpan, _ sent: SentNotification, _ place: RecordPlace
@@ -121,7 +121,7 @@ struct SharedTally {
     _ kind: PayloadKind, _ fields: PushFields, _ frame: RawSpan, _ sent: SentNotification,
     _ place: RecordPlace
   ) {
-    // Sent again after a loss, it is no other push.
+    // A resend after a loss is not another push.
     trackAll()
     if tracked.isWaiting(sent.digest) { return }
     guard fields.token.length > 0,

@@ -11,7 +11,8 @@ enum TableText {
     return shown.count > previewLength ? shown.prefix(previewLength) + "…" : shown
   }
 
-  /// Without what could steer a terminal: control characters of both sets and direction marks become a dot.
+  /// The text with a dot for each character that could steer a terminal: control characters of both sets and direction
+  /// marks.
   static func printable(_ text: String) -> String {
     String(
       String.UnicodeScalarView(

@@ -5,16 +5,15 @@ import PushModel
 
 /// Writes records as an aligned table for people: one line for each record, with its main fields, in order of time.
 ///
-/// A connection's row is at the time of its end. Rows are held back for later records with earlier times, at most
-/// `maximumRows` of them: a record that comes later than that follows rows with later times. A row without a time
-/// follows the one before it.
+/// A connection's row has the time of its end. At most `maximumRows` rows are held back for later records with earlier
+/// times; a record that comes too late follows rows with later times. A row without a time follows the one before it.
 ///
 /// Bytes from the wire are shown without control characters, which could control a terminal.
 public final class TableWriter: RecordSink {
-  /// Rows held back; half of them are written when there are more.
+  /// The number of rows held back; half of them are written when there are more.
   static let maximumRows = 16_384
 
-  /// The rows held back, one after the other.
+  /// The texts of the rows held back, concatenated.
   private var text = ByteWriter(capacity: 1 << 20)
   private var rows: [Row] = []
   private var isInOrder = true
@@ -52,7 +51,7 @@ public final class TableWriter: RecordSink {
 
   public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
 
-  /// Writes the first rows in order of time, and keeps the others.
+  /// Writes the first rows in order of time, and keeps the rest.
   private func write(_ count: Int) {
     if !isInOrder {
       // Rows with equal times keep their order.
@@ -146,7 +145,7 @@ public final class TableWriter: RecordSink {
     }
   }
 
-  /// With fates of a first pass the number of discarded notifications is known.
+  /// With fates from a first pass the number of discarded notifications is already known.
   public func receiveEarly(_ record: ErrorResponseRecord) {
     var record = record
     switch notation {
@@ -162,7 +161,7 @@ public final class TableWriter: RecordSink {
     row(record)
   }
 
-  /// Without fates it is written when the connection has ended.
+  /// Without fates it is written at the end of its connection, when its counts are final.
   public func receive(_ record: ErrorResponseRecord) {
     if case .omitted = notation { row(record) }
   }

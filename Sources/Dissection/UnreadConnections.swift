@@ -3,9 +3,9 @@ import TLSDecryption
 
 /// Connections without readable APNs traffic, counted by server port and protocol.
 struct UnreadConnections {
-  /// Distinct pairs of port and protocol; further ones are counted together.
+  /// The number of distinct pairs of port and protocol; further pairs are counted together.
   private static let limit = 1_024
-  /// Those that findings list.
+  /// The number of pairs that findings list.
   private static let listed = 5
 
   fileprivate struct Kind: Hashable {
@@ -15,16 +15,17 @@ struct UnreadConnections {
 
   private var total = 0
   private var encrypted = 0
-  /// Those of them that lack their secret alone.
+  /// Encrypted connections for which only the secret is missing.
   private var withoutSecret = 0
   private var partlyEncrypted = 0
   private var empty = 0
-  /// Those to the port of devices that were not read, and the encrypted ones of them, which lack their secret alone.
+  /// Unread connections to the port of devices, and the encrypted ones among them, for which only the secret is
+  /// missing.
   private var ofDevices = 0
   private var encryptedOfDevices = 0
   private var kinds: [Kind: Int] = [:]
   private var uncounted = 0
-  /// Connections of this protocol's services that speak another one.
+  /// Connections of this protocol's services that carry another protocol.
   private var strangers: [Kind: Int] = [:]
 
   /// The port of APNs for devices.
@@ -96,7 +97,7 @@ struct UnreadConnections {
 
   /// Findings about unread parts of a recording.
   ///
-  /// - Parameter isSelection: only selected records, and the connections of those, were seen.
+  /// - Parameter isSelection: only selected records, and their connections, were seen.
   func findings(_ summary: InspectionReport.Summary, isSelection: Bool = false) -> [InspectionReport.FindingRow] {
     var rows: [InspectionReport.FindingRow] = []
     func add(_ kind: FindingKind, _ count: Int, _ text: String) {
@@ -106,7 +107,7 @@ struct UnreadConnections {
     if isSelection && !hasRead { add(.nothingRead, 1, "no notification, error response or feedback is selected") }
     if isSelection && summary.connections == 0 { return rows }
     if !isSelection && !hasRead { add(.nothingRead, 1, Self.nothing(summary)) }
-    // Without a connection the first finding says it.
+    // Without a connection the first finding already states it.
     if !isSelection, let packets = summary.unreadPackets, summary.connections > 0 {
       add(
         .unreadPackets, packets,
@@ -134,7 +135,7 @@ struct UnreadConnections {
         "\(ofDevices) of \(total) connections \(are(ofDevices)) on port 5223, where devices get their pushes from APNs: "
           + "providers send on 2195, and no key log of a provider decrypts the connection of a device")
     }
-    // Other protocols are reported only when nothing of this one was read.
+    // Other protocols are reported only if nothing of this protocol was read.
     let shown = hasRead ? strangers : strangers.merging(kinds) { $0 + $1 }
     let sorted = shown.sorted { ($1.value, $0.key.port, $0.key.name) < ($0.value, $1.key.port, $1.key.name) }
     for (kind, count) in sorted.prefix(Self.listed) {

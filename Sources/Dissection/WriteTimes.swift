@@ -3,24 +3,25 @@ import PacketCapture
 
 /// When notifications were written: one entry per packet that ended at least one, not one per notification.
 ///
-/// It answers how long an error response took, and which notifications its packet acknowledges. The oldest entries are
-/// forgotten at the limit.
+/// It gives the latency of an error response, and the notifications that its packet acknowledges. The oldest entries
+/// are forgotten at the limit.
 struct WriteTimes {
   private struct Entry {
     var firstIndex: Int
     var time: Timestamp
-    /// The notifications end after this sequence number, those of earlier entries at it or before.
+    /// The sequence number after which the packet's notifications end; earlier entries' notifications end at or before
+    /// it.
     var sequence: UInt32
   }
 
-  /// Sequence numbers further away than this are no acknowledgement of what was written.
+  /// The distance of sequence numbers from which on an acknowledgement is invalid.
   private static let farthest = 1 << 30
 
   private let maximum: Int
   private var lastPacket = -1
   /// A ring once it is full.
   private var entries: [Entry] = []
-  /// The oldest one.
+  /// The index of the oldest entry.
   private var head = 0
 
   init(maximum: Int) { self.maximum = max(1, maximum) }
@@ -38,7 +39,7 @@ struct WriteTimes {
     entries.prefetch(latest..<latest + 1)
   }
 
-  /// - Parameter sequence: that of the first byte in which notification `index` may end.
+  /// - Parameter sequence: the sequence number of the first byte in which notification `index` may end.
   mutating func note(_ index: Int, _ mark: CapturePosition, _ sequence: UInt32) {
     if mark.packet == lastPacket && !entries.isEmpty { return }
     lastPacket = mark.packet
@@ -48,7 +49,7 @@ struct WriteTimes {
     head = head + 1 == maximum ? 0 : head + 1
   }
 
-  /// When notification `index` was written; `nil` when that is forgotten or has no time.
+  /// The time at which notification `index` was written; `nil` if it is forgotten or unknown.
   func time(of index: Int) -> Timestamp? {
     var (low, high) = (0, entries.count)
     while low < high {
@@ -58,9 +59,9 @@ struct WriteTimes {
     return low > 0 ? entry(low - 1).time : nil
   }
 
-  /// How many notifications had arrived, as far as an acknowledgement tells; a packet of which a part is acknowledged
-  /// counts, because a capture may have larger segments than the network. `nil` when it tells nothing: it is of no byte
-  /// that was written, as in captures that were made without a TCP stack.
+  /// The number of notifications that had arrived according to an acknowledgement. A partly acknowledged packet counts,
+  /// because a capture may have larger segments than the network. `nil` if the number acknowledges no written byte, as
+  /// in captures made without a TCP stack.
   func count(acknowledgedBy number: UInt32) -> Int? {
     func distance(_ position: Int) -> Int {
       SequenceNumber(rawValue: number).distance(from: SequenceNumber(rawValue: entry(position).sequence))
@@ -75,7 +76,7 @@ struct WriteTimes {
     return low > 0 || head > 0 || entries.count == maximum ? entry(low).firstIndex : nil
   }
 
-  /// By age, the oldest first.
+  /// The entry of this age; 0: the oldest.
   private func entry(_ number: Int) -> Entry {
     let place = head + number
     return entries[place < entries.count ? place : place - entries.count]

@@ -1,9 +1,9 @@
 import PushModel
 
-/// How the gateway and the feedback service behave and misbehave. As made, they behave.
+/// How the gateway and the feedback service behave and misbehave. By default they behave.
 ///
-/// Everything that is left to chance is drawn from `seed` and the number of the connection, so that a run with the same
-/// connections in the same order is the same run.
+/// All random choices depend on `seed` and the number of the connection only, so that a run with the same connections
+/// in the same order has the same choices.
 public struct Behavior: Sendable {
   public var seed: UInt64 = 1
   /// Asked in order; the first that applies decides.
@@ -17,22 +17,22 @@ public struct Behavior: Sendable {
 
   public init() {}
 
-  /// Which notifications are refused though nothing is wrong with them, and why.
+  /// Which notifications are rejected though they are valid, and why.
   public struct RejectionRule: Sendable {
     /// A condition that notifications meet.
     public enum Condition: Sendable {
-      /// Every n-th that any connection brings, in the order in which the gateway takes them.
+      /// Every n-th notification over all connections, in the order in which the gateway reads them.
       case every(Int)
-      /// Each with this probability.
+      /// Each notification with this probability.
       case probability(Double)
-      /// Tokens that begin with these bytes.
+      /// Notifications whose token begins with these bytes.
       case prefix([UInt8])
-      /// These tokens.
+      /// Notifications to these tokens.
       case tokens(TokenSet)
     }
 
     public var condition: Condition
-    /// What the gateway says to them.
+    /// The rejection that the gateway sends.
     public var rejection: Rejection
 
     public init(_ condition: Condition, status: BinaryStatus = .invalidToken) {
@@ -43,7 +43,7 @@ public struct Behavior: Sendable {
 
   /// The treatment of error responses.
   public struct Response: Sendable {
-    /// The identifier in an error response: that of the notification, another one, or 0.
+    /// The identifier in an error response: the notification's, another one, or 0.
     public enum Identifier: String, Sendable, CaseIterable {
       case right, wrong, zero
     }
@@ -54,13 +54,13 @@ public struct Behavior: Sendable {
       case response
       /// No response: close_notify and FIN.
       case fin
-      /// No response: RST, which also destroys what the peer's kernel has not handed on yet.
+      /// No response: RST, which also destroys bytes that the peer's kernel has not delivered yet.
       case rst
     }
 
     /// Waited between the refusal and the response, evenly drawn. Usual were 100 to 800 ms.
     public var delay: ClosedRange<Duration> = .zero ... .zero
-    /// Lengths of the pieces it is sent in; the last takes the rest.
+    /// The lengths of the pieces in which it is sent; the last piece has the rest.
     public var pieces: [Int] = []
     /// Waited between two pieces.
     public var pieceDelay: Duration = .milliseconds(20)
@@ -80,18 +80,18 @@ public struct Behavior: Sendable {
     public var receiveBuffer: Int?
   }
 
-  /// Which connections are accepted, and how long they live.
+  /// Limits on connections: which are accepted, and how long they live.
   public struct Connection: Sendable {
-    /// Probability that a connection is closed right after its handshake, as one with a certificate of the other
-    /// environment was.
+    /// The probability that a connection is closed right after its handshake, like a real one with a certificate of the
+    /// other environment.
     public var acceptThenClose = 0.0
     /// Topics whose connections are closed right after the handshake.
     public var wrongEnvironmentTopics: Set<String> = []
     /// Probability that a connection's handshake is answered with an alert.
     public var handshakeFailure = 0.0
-    /// Open connections per topic; further ones are closed after the handshake.
+    /// Open connections per topic; further connections are closed after the handshake.
     public var limitPerTopic: Int?
-    /// New connections a second that a topic may make; one that makes more is refused for `refusal`.
+    /// New connections a second per topic; a topic that exceeds it is refused for the time `refusal`.
     public var reconnectsPerSecond: Int?
     public var refusal: Duration = .seconds(10)
     /// The idle time after which a connection is closed.

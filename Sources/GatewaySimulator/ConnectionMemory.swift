@@ -2,7 +2,7 @@ import Synchronization
 
 /// Memory of all connections, counted against a limit.
 ///
-/// Shared by all event loops; accessed when a connection begins and ends, and when one takes a list.
+/// Shared by all event loops; accessed when a connection begins or ends, and when one reads a list.
 final class ConnectionMemory: Sendable {
   let perConnection: Int
   private let limit: Int

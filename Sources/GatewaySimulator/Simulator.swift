@@ -103,7 +103,7 @@ public final class Simulator: Sendable {
         }
       }
     if service == .gateway, let length = reading.receiveBuffer {
-      // On the listening socket, because the window is agreed on before a connection is accepted.
+      // Set on the listening socket, because the window is negotiated before a connection is accepted.
       bootstrap = bootstrap.serverChannelOption(
         .socketOption(.so_rcvbuf), value: SocketOptionValue(clamping: length))
     }
@@ -200,8 +200,9 @@ public final class Simulator: Sendable {
 
   /// Shuts down gracefully, and returns the final ledger.
   ///
-  /// New connections are refused; those that carried something get a shutdown response (status 10), and what their peers
-  /// still send is counted, for at most `options.linger`, until they close. A second call gets the same ledger.
+  /// New connections are refused. Connections that received something get a shutdown response (status 10), and further
+  /// bytes from their peers are counted until these close, for at most `options.linger`. A second call returns the same
+  /// ledger.
   public func stop() async -> Ledger {
     let task = ending.withLock { ending in
       // A separate task: it completes even if the caller is cancelled.
@@ -241,7 +242,7 @@ public final class Simulator: Sendable {
   }
 }
 
-/// What a port is listened on for.
+/// The service that a port is for.
 enum Listener: String { case gateway, feedback }
 
 /// Why a simulator cannot run.

@@ -35,7 +35,7 @@ final class SimulatorContext: Sendable {
     started = wallClock.nanoseconds()
   }
 
-  /// Why a connection is closed as soon as it is accepted, as records name it.
+  /// The reason why a connection is closed as soon as it is accepted, by its name in records.
   enum ExceededLimit: String, Error {
     case connections = "too_many_connections"
     case memory = "too_much_memory"
@@ -153,7 +153,7 @@ final class SimulatorContext: Sendable {
     SplitMix64(seed: behavior.seed ^ 0x6761_7465_7761_7921, stream: connection)
   }
 
-  /// The random numbers of its handshake, independent of the later ones.
+  /// The random numbers of a connection's handshake, independent of its later ones.
   func handshakeGenerator(_ connection: UInt64) -> SplitMix64 {
     SplitMix64(seed: behavior.seed ^ 0x6861_6e64_7368_616b, stream: connection)
   }

@@ -7,7 +7,7 @@ public struct SimulatorOptions: Sendable {
   /// A host and a TCP port to listen on.
   public struct Address: Sendable, CustomStringConvertible {
     public var host: String
-    /// 0 picks a free one.
+    /// 0: the system picks a free port.
     public var port: Int
 
     public init(host: String, port: Int) {
@@ -26,13 +26,13 @@ public struct SimulatorOptions: Sendable {
   public var plainTopic = "com.example.app"
   public var rules = GatewaySession.Rules()
   public var behavior = Behavior()
-  /// How payloads are judged; `nil`: not at all.
+  /// How payloads are judged; `nil`: they are not.
   public var payloads: PayloadScrutiny?
   public var devices = DevicePopulation()
   public var offline = OfflineStore.Options()
-  /// Event loops; connections are spread over them. As many as there are cores.
+  /// The number of event loops, over which connections are spread. The default is one per core.
   public var threads = System.coreCount
-  /// How these get the processor, which they may share with the provider that is tested.
+  /// How the event loops' threads are scheduled: they may share processors with the provider under test.
   public var scheduling = Scheduling.batch
 
   /// A TLS handshake has to be finished within this time.
@@ -43,19 +43,19 @@ public struct SimulatorOptions: Sendable {
   public var linger = Duration.seconds(5)
   /// A provider has to read the feedback list within this time without a pause.
   public var feedbackTimeout = Duration.seconds(60)
-  /// Connections at a time, on both ports; further ones are closed at once.
+  /// Simultaneous connections, on both ports together; further connections are closed at once.
   public var maximumConnections = 100_000
   /// Bytes that connections to both ports may hold together: 48 KiB for each with TLS, 8 KiB without. Further connections
   /// are closed at once.
   public var maximumConnectionMemory = 2 << 30
-  /// Bytes beside it for all frames that have begun and are longer than 4 KiB so far. Above, the connection of the one that
-  /// began first is closed.
+  /// Bytes, besides `maximumConnectionMemory`, for all unfinished frames longer than 4 KiB. Above, the connection whose
+  /// frame began first is closed.
   public var maximumMemory = 512 << 20
-  /// Bytes of a connection that holds nothing else: TLS keeps some 45 KB for a peer that has said nothing yet.
+  /// Bytes of a connection without unfinished frames: TLS needs some 45 KB for a peer that has sent nothing yet.
   package var memoryPerConnection: Int { tls == nil ? 8 << 10 : 48 << 10 }
-  /// Failures go to the feedback list. Without, they are counted only: nobody reads a list.
+  /// Whether failures go to the feedback list. Otherwise they are only counted, because nobody reads a list.
   public var keepsFeedback = true
-  /// Connections that the ledger lists; the others are only counted.
+  /// Connections that the ledger lists; further ones are only counted.
   public var maximumListedConnections = 100_000
 
   public init() {}

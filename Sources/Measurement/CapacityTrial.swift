@@ -4,13 +4,13 @@
 public struct CapacityTrial: Sendable, Equatable, Codable {
   /// Its purpose in the search.
   public enum Purpose: String, Sendable, Codable {
-    /// As fast as possible, for an upper bound to begin with.
+    /// As fast as possible, for a first upper bound.
     case burst
     /// A step of the search.
     case search
-    /// A long trial of the rate that was found, and one a step above it.
+    /// A long trial at the rate that was found, and one a step above it.
     case confirm, above
-    /// As fast as possible over other numbers of connections, with other batches, with errors on purpose.
+    /// As fast as possible, with other numbers of connections, other batch sizes, or intentional errors.
     case connections, batch, errors
     /// One more point, which a fit has to predict.
     case check
@@ -19,8 +19,8 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   /// The verdict on a trial.
   public enum Verdict: String, Sendable, Codable {
     case passed, failed
-    /// It says nothing about the gateway: the generator had too little processor time or stalled, or the trial was
-    /// interrupted.
+    /// The trial says nothing about the gateway: the generator had too little processor time or stalled, or the trial
+    /// was interrupted.
     case void
     /// There was nothing to pass: it went as fast as possible.
     case measured
@@ -29,11 +29,11 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var number = 0
   public var purpose = Purpose.search
   public var verdict = Verdict.measured
-  /// Why it failed or is void.
+  /// The reasons why it failed or is void.
   public var reasons: [String] = []
 
   public var connections = 1
-  /// Most notifications of a write; absent: a full TLS record.
+  /// The most notifications per write; absent: a full TLS record.
   public var batch: Int?
   /// Absent: as fast as possible.
   public var offeredPerS: Double?
@@ -45,7 +45,7 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var measuredS = 0.0
   public var drainS = 0.0
 
-  /// Of the whole trial: distinct notifications and their fates, sendings, and error responses.
+  /// Counts of the whole trial: distinct notifications and their fates, sendings, and error responses.
   public var notifications = RunResult.Notifications()
   public var sendings = RunResult.Sendings()
   public var errors = 0
@@ -53,7 +53,7 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var connectionsFailed = 0
   public var writtenBytes = 0
 
-  /// In the measured phase.
+  /// Written in the measured phase.
   public var writtenPerS = 0.0
   /// Accepted in the whole trial, over the time until it was proven: buffers that were filled count for nothing.
   public var acceptedPerS = 0.0
@@ -66,7 +66,7 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var longestStallMs: Double?
   /// Growth of the backlog of due notifications per second; absent without a rate, or with less than 3 seconds.
   public var backlogPerS: Double?
-  /// From writing the last marker to its answer: how far the gateway was behind at the end.
+  /// Time from writing the last marker to its answer: the gateway's backlog at the end.
   public var behindMs: Double?
   public var lossMean: Double?
   public var recoverMeanMs: Double?
@@ -74,14 +74,15 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   /// Cores of this process in use in the measured phase, and how many it could use.
   public var cpuCores = 0.0
   public var availableCores = 1
-  /// Share of the time in which the generator's threads could have run and had no processor: something else ran there.
+  /// Share of the time in which the generator's threads were runnable and had no processor, because other processes
+  /// ran.
   public var waitedShare = 0.0
   public var cpuPerNotificationUs: Double?
   public var maxRssBytes = 0
 
   package init() {}
 
-  /// It was cut short, so it is void.
+  /// The reason of a trial that was interrupted, which is void.
   package static let interruption = "interrupted"
   public var wasInterrupted: Bool { verdict == .void && reasons == [Self.interruption] }
 

@@ -30,8 +30,8 @@ private func systemTime(_ clock: clockid_t) -> Int64 {
 }
 
 extension Duration {
-  /// To the nearest whole nanosecond: seconds that were a `Double` are seldom exact. A duration of more than 146 years
-  /// becomes that: it can be added to a time, or to another one.
+  /// Rounded to the nearest nanosecond: seconds that were a `Double` are seldom exact. Clamped to ±146 years, so that
+  /// it can be added to a time or to another duration.
   package var nanoseconds: Int64 {
     let longest = Duration.nanoseconds(Int64.max / 2)
     let (seconds, attoseconds) = Swift.min(longest, Swift.max(.zero - longest, self)).components

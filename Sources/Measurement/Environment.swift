@@ -3,7 +3,7 @@ import Glibc
 /// The machine and the software that a result was measured with.
 public struct Environment: Sendable, Equatable, Codable {
   public var host = ""
-  /// Of a merged result: all machines, when they were several; the rest is of the first of them.
+  /// In a merged result, the names of all machines if there were several; the other fields describe the first one.
   public var hosts: [String]?
   public var kernel = ""
   public var cpu = ""
@@ -14,7 +14,7 @@ public struct Environment: Sendable, Equatable, Codable {
   public var apnscope = ""
   /// The commit that this apnscope was built from, if known; followed by "+" with uncommitted changes.
   public var commit: String?
-  /// The command line; secrets never stand in it.
+  /// The command line, which never contains secrets.
   public var command: [String] = []
 
   public init() {}

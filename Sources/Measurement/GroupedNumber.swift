@@ -1,6 +1,6 @@
 /// Numbers for people.
 package enum GroupedNumber {
-  /// With commas between groups of three digits, as `14,875`.
+  /// The number with commas between groups of three digits, as `14,875`.
   package static func text(_ value: Int) -> String {
     var text: [Character] = []
     for (index, digit) in String(value.magnitude).reversed().enumerated() {

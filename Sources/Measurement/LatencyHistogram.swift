@@ -1,11 +1,11 @@
 import Histogram
 
-/// How often which value was measured, with three significant digits; two of them merge exactly.
+/// Counts of measured values, with three significant digits; histograms merge exactly.
 ///
-/// Values are whole numbers, times in microseconds, from 0 to one hour; larger ones count as that. Recording takes a few
-/// nanoseconds and allocates only when a value is larger than all before it. As JSON it is
+/// Values are whole numbers, times in microseconds, from 0 to one hour; larger values are clamped to it. Recording
+/// takes a few nanoseconds and allocates only when a value is larger than all before it. As JSON it is
 /// `{"unit","count","min","mean","p50","p90","p99","p999","max","counts":[[value,count],…]}`, where milliseconds have
-/// three decimals; `counts` alone is enough to have the same histogram again.
+/// three decimals; `counts` alone is enough to restore the histogram.
 public struct LatencyHistogram: Sendable {
   /// The unit of values when they are written; while they are measured, times are always in microseconds.
   public enum Unit: String, Sendable, Codable {
@@ -13,7 +13,7 @@ public struct LatencyHistogram: Sendable {
     case milliseconds = "ms"
     case count, bytes
 
-    /// Measured values in one of these.
+    /// Measured values in one unit of the JSON form.
     fileprivate var scale: Double { self == .milliseconds ? 1_000 : 1 }
   }
 
@@ -22,7 +22,7 @@ public struct LatencyHistogram: Sendable {
 
   public let unit: Unit
   private var histogram = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
-  /// Of the values themselves, not of those they are kept as. It is exact, so that the order of merging does not show.
+  /// The exact sum of the values, before rounding to buckets: the order of merging makes no difference.
   private var sum: UInt128 = 0
 
   public init(_ unit: Unit) { self.unit = unit }
@@ -36,7 +36,7 @@ public struct LatencyHistogram: Sendable {
     sum += UInt128(value) * UInt128(times)
   }
 
-  /// Adds what another one has counted; both must have the same unit.
+  /// Adds the counts of another histogram of the same unit.
   public mutating func merge(_ other: LatencyHistogram) {
     precondition(unit == other.unit, "histograms of different units")
     guard other.count > 0 else { return }
@@ -55,7 +55,7 @@ public struct LatencyHistogram: Sendable {
     count == 0 ? 0 : Int(min(histogram.maxRecorded, histogram.valueAtPercentile(quantile * 100)))
   }
 
-  /// Each value that was recorded, as exact as it is kept, and how often.
+  /// The recorded values, to the histogram's precision, with their counts.
   public var counts: [(value: Int, count: Int)] {
     histogram.recordedValues().map { (Int(histogram.lowestEquivalentForValue($0.value)), Int($0.count)) }
   }
@@ -85,9 +85,10 @@ extension LatencyHistogram: Codable {
     try container.encode(counts.map { [Double($0.value) / scale, Double($0.count)] }, forKey: .counts)
   }
 
-  /// Throws when a value or count is negative or too large, or `counts` is not a list of pairs.
+  /// Throws if a value or count is negative or too large, or `counts` is not a list of pairs.
   ///
-  /// `min`, `max` and `mean` may be missing. They tell what `counts` no longer does; everything else is worked out again.
+  /// `min`, `max` and `mean` may be missing. They are more precise than `counts`; everything else is recomputed from
+  /// it.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(try container.decode(Unit.self, forKey: .unit))
@@ -108,7 +109,7 @@ extension LatencyHistogram: Codable {
     }
     pairs.sort { $0.value < $1.value }
     guard let first = pairs.first, let last = pairs.last else { return }
-    /// One of the ends, which is known better than as the value that it is kept as.
+    /// The minimum or maximum, which is known more precisely than its bucket's value.
     func end(_ key: CodingKeys, kept: Int) throws -> Int {
       guard let shown = try container.decodeIfPresent(Double.self, forKey: key) else { return kept }
       guard shown >= 0, histogram.valuesAreEquivalent(UInt64(measured(shown)), UInt64(kept)) else {

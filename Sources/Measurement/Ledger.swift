@@ -1,7 +1,7 @@
 /// The gateway's books of one run: received notifications, answers, and the fates of the notifications.
 ///
-/// `received = accepted + Σ rejected + discarded`. The other counts are parts of these, as each says. Written as JSON
-/// with names in snake case.
+/// `received = accepted + Σ rejected + discarded`. The other counts are parts of these, as their comments say. Written
+/// as JSON with names in snake case.
 public struct Ledger: Sendable, Equatable, Codable {
   public var schema = 1
   public var kind = "simulate"
@@ -9,11 +9,11 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var started = ""
   public var ended = ""
   public var gateway = Gateway()
-  /// Notifications that the gateway looked at, by what was in them; `nil` when payloads were not judged.
+  /// Decided notifications by the content of their payload; `nil` if payloads were not judged.
   public var payloads: Payloads?
   public var devices = Devices()
   public var feedback = Feedback()
-  /// In the order in which they ended.
+  /// Connections in the order in which they ended.
   public var connections: [Connection] = []
   /// Connections that are in the counts above but not in the list, which has a limit.
   public var connectionsOmitted = 0
@@ -24,7 +24,7 @@ public struct Ledger: Sendable, Equatable, Codable {
   public struct Gateway: Sendable, Equatable, Codable {
     /// TCP connections that were accepted.
     public var connections = 0
-    /// The part of `connections` whose TLS handshake was completed; all of them without TLS.
+    /// The part of `connections` whose TLS handshake was completed; without TLS, all of them.
     public var handshakes = 0
     /// The part of `handshakes` that resumed a session.
     public var resumed = 0
@@ -32,18 +32,18 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var handshakeFailures = 0
     /// The part of `handshakes` that was closed at once, by a rule.
     public var refused = 0
-    /// Frames that arrived whole, and those that could not be parsed.
+    /// Frames that arrived completely, or could not be parsed.
     public var received = 0
     public var accepted = 0
-    /// By status, whether or not an error response was sent.
+    /// Rejections by status, whether or not an error response was sent.
     public var rejected: [String: Int] = [:]
-    /// Arrived after a rejection or a shutdown on the same connection; never looked at.
+    /// Notifications that arrived after a rejection or a shutdown on the same connection, and were never read.
     public var discarded = 0
     /// The part of `rejected` that is not a frame of the protocol.
     public var malformed = 0
     /// Connections that ended inside a frame, which is in no other count.
     public var incomplete = 0
-    /// Error responses that were sent, by status: all six bytes of them.
+    /// Error responses that were sent completely (six bytes), by status.
     public var errorResponses: [String: Int] = [:]
     /// Error responses that are not in `errorResponses`, because their connection closed before all six bytes were
     /// sent.
@@ -54,7 +54,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// The judged payloads of notifications; it is no part of the balance.
+  /// The judged payloads of notifications; not part of the balance.
   public struct Payloads: Sendable, Equatable, Codable {
     public var kinds: [String: Int]
     /// Notifications by code of each rule that their payload or frame breaks.
@@ -67,7 +67,7 @@ public struct Ledger: Sendable, Equatable, Codable {
   /// `accepted = delivered + stored + coalesced + expired + dropped + uninstalled`.
   public struct Devices: Sendable, Equatable, Codable {
     public var delivered = 0
-    /// Replaced by a later one for the same device and topic before the device came online.
+    /// Notifications replaced by a later one for the same device and topic before the device came online.
     public var coalesced = 0
     /// Dropped because its expiration passed, or because it was not to be stored.
     public var expired = 0
@@ -75,7 +75,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var dropped = 0
     /// Waiting for a device that is offline.
     public var stored = 0
-    /// For an uninstalled app: accepted, dropped, and the token put on the feedback list.
+    /// Notifications for an uninstalled app: accepted, dropped, and the token added to the feedback list.
     public var uninstalled = 0
 
     package init() {}
@@ -85,10 +85,10 @@ public struct Ledger: Sendable, Equatable, Codable {
   public struct Feedback: Sendable, Equatable, Codable {
     public var connections = 0
     public var handshakeFailures = 0
-    /// Transfers that were read to their end, as far as the kernels tell, so that the list was cleared.
+    /// Transfers that were read to the end, according to the peer's kernel, so that the list was cleared.
     public var completed = 0
     public var tuplesSent = 0
-    /// On the feedback list at the end, over all topics.
+    /// Tokens on the feedback list at the end, over all topics.
     public var waiting = 0
     /// The part of `Devices.uninstalled` that could not be put on a list, on a full disk say. Their connections were ended
     /// without an answer.
@@ -112,7 +112,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var opened: String
     public var closed: String
     public var end: ConnectionEnd
-    /// What TLS or the system said about the end, if anything; left out otherwise.
+    /// The error of TLS or the system that ended the connection; absent without one.
     public var error: String?
 
     package init(client: String, topic: String?, opened: String, closed: String, end: ConnectionEnd) {

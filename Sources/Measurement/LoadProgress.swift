@@ -1,6 +1,6 @@
 /// The progress of a run, for display.
 ///
-/// Rates, send lag and processor time are those of the last second.
+/// Rates, send lag and processor time cover the last second.
 public struct LoadProgress: Sendable {
   public var phase = RunPhase.connect
   /// Seconds.
@@ -13,11 +13,11 @@ public struct LoadProgress: Sendable {
   /// Acceptance is proven when a connection ends or is answered, so this comes in leaps.
   public var acceptedPerSecond = 0.0
   public var errors = 0
-  /// Those that are up.
+  /// Open connections.
   public var connections = 0
-  /// In microseconds.
+  /// The 99th percentile of the send lag, in microseconds.
   public var sendLag99 = 0
-  /// Of this process, in cores.
+  /// Processor time of this process, in cores.
   public var cpu = 0.0
 
   package init() {}

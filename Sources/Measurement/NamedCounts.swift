@@ -10,7 +10,7 @@ where Name.RawValue == String {
 
   public var isEmpty: Bool { byName.isEmpty }
 
-  /// `nil` is not counted, which is not the same as 0.
+  /// The count of a name; `nil`: not counted, which differs from 0.
   public subscript(name: Name) -> Int? {
     get { byName[name.rawValue] }
     set { byName[name.rawValue] = newValue }
@@ -21,18 +21,18 @@ where Name.RawValue == String {
     set { byName[name.rawValue] = newValue }
   }
 
-  /// All of them together.
+  /// The sum of all counts.
   public var sum: Int { byName.values.reduce(0, +) }
 
-  /// Those above 0.
+  /// The counts above 0.
   public var positive: NamedCounts { NamedCounts(byName: byName.filter { $0.value > 0 }) }
 
-  /// In the order of their names.
+  /// Names and counts, sorted by name.
   public var sorted: [(name: String, count: Int)] {
     byName.sorted { $0.key < $1.key }.map { (name: $0.key, count: $0.value) }
   }
 
-  /// The highest count first; in the order of their names where counts are the same.
+  /// Names and counts, the highest count first; equal counts are sorted by name.
   public var mostFirst: [(name: String, count: Int)] {
     byName.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { (name: $0.key, count: $0.value) }
   }
@@ -46,7 +46,7 @@ where Name.RawValue == String {
   }
 }
 
-/// In the order of their names, so that equal counts have equal texts.
+/// Sorted by name, so that equal counts have equal texts.
 extension NamedCounts: CustomStringConvertible {
   public var description: String { "[\(sorted.map { "\($0.name): \($0.count)" }.joined(separator: ", "))]" }
 }

@@ -1,5 +1,5 @@
 extension RunResult.Connections {
-  /// Why most of the attempts failed that did, and how many; `nil` when none did, or their reasons were not counted.
+  /// The most common reason of failed attempts, and its count; `nil` if none failed, or reasons were not counted.
   public var commonestFailure: (reason: String, count: Int)? { byCount.first }
 
   /// Says how many attempts failed, and for which reasons; `nil` when none did, or their reasons were not counted.
@@ -13,10 +13,11 @@ extension RunResult.Connections {
     return head + (shown + (others > 0 ? ["\(others) for other reasons"] : [])).joined(separator: ", ")
   }
 
-  /// The share of the opened connections from which on refused ones are a warning.
+  /// The share of refused connections among the opened ones from which on there is a warning.
   static let tolerableRefusals = 0.01
 
-  /// Says how many connections were refused; `nil` when fewer than one in a hundred were, or they were not counted.
+  /// A warning with the number of refused connections; `nil` if fewer than one in a hundred were refused, or they were
+  /// not counted.
   public var refusalWarning: String? {
     guard let refused, refused > 0, Double(refused) >= Self.tolerableRefusals * Double(opened) else { return nil }
     return "\(refused) of \(opened) connections were closed by the gateway before anything on them was proven accepted"
@@ -31,7 +32,7 @@ extension RunResult.Connections {
 extension RunResult {
   /// Says that sendings of unknown fate were sent again; `nil` when none were.
   public var duplicateWarning: String? {
-    // Each notification that is open has one of them that is not followed by another.
+    // Each open notification has one unknown sending without a later one.
     let repeated = sum(sendings.unknown, -max(0, notifications.unproven))
     guard repeated > 0 else { return nil }
     return

@@ -41,6 +41,6 @@ func sum(_ a: Int, _ b: Int) -> Int {
 extension RunResult.Verdict.Invariant {
   fileprivate static let proof = "markers leave nothing unknown"
 
-  /// It is about proof, not about whether the books balance.
+  /// Whether the invariant is about proof, instead of the balance of the books.
   public var isAboutProof: Bool { name == Self.proof }
 }

@@ -1,11 +1,11 @@
 extension RunResult {
-  /// How long things took. Histograms hold microseconds, in whatever unit JSON has them.
+  /// The run's latencies. Histograms hold microseconds, whatever their unit in JSON is.
   ///
   /// A new histogram needs a property, its name in JSON, and a line of `histograms`: reading, writing, merging and
   /// thresholds use that list.
   public struct Latency: Sendable, Equatable {
-    /// From when each was due until it was written: of those written in the phase, and of those due in the last
-    /// scheduled phase and written after its end, or never (`schedule`), then until abandoned.
+    /// Time from due to written: of notifications written in the phase, and of those due in the last scheduled phase
+    /// that were written after its end, or abandoned without being sent (`schedule`).
     public var sendLagUs = LatencyHistogram(.microseconds)
     /// The part of each send lag in which the generator did not poll or stalled, and the rest, in which it waited for a
     /// writable connection; `nil` in older documents.
@@ -15,7 +15,7 @@ extension RunResult {
     public var drainUs = LatencyHistogram(.milliseconds)
     public var recoverUs = LatencyHistogram(.milliseconds)
     public var tcpConnectUs = LatencyHistogram(.milliseconds)
-    /// Full handshakes; documents from before `tls_resumed_ms` have all of them here.
+    /// Full handshakes; documents without `tls_resumed_ms` count resumed ones here, too.
     public var tlsHandshakeUs = LatencyHistogram(.milliseconds)
     /// Handshakes that resumed a session.
     public var tlsResumedUs = LatencyHistogram(.milliseconds)
@@ -32,23 +32,23 @@ extension RunResult {
       case tlsResumedUs = "tlsResumedMs"
     }
 
-    /// One of the histograms.
+    /// The properties of one histogram.
     struct Histogram: Sendable {
-      /// Where it is, and what documents have that are from before it was measured.
+      /// The histogram's property, and how it is read from documents older than it.
       enum Place: Sendable {
-        /// Every document has it.
+        /// All documents have it.
         case always(WritableKeyPath<Latency, LatencyHistogram> & Sendable)
-        /// They are read as if it were empty.
+        /// Older documents are read as if it were empty.
         case emptyBefore(WritableKeyPath<Latency, LatencyHistogram> & Sendable)
-        /// It is `nil`.
+        /// In older documents it is `nil`.
         case absentBefore(WritableKeyPath<Latency, LatencyHistogram?> & Sendable, LatencyHistogram.Unit)
       }
 
       var key: CodingKeys
       var place: Place
-      /// Its name in thresholds; `nil` when they cannot ask for it.
+      /// The name in thresholds; `nil` if thresholds cannot use it.
       var metric: String?
-      /// Thresholds and figures take it of all phases: connections are mostly made before the measured one.
+      /// Thresholds and figures use the histogram of all phases: connections are mostly made before the measured phase.
       var isOfWholeRun: Bool
 
       init(_ key: CodingKeys, _ place: Place, metric: String? = nil, isOfWholeRun: Bool = false) {
@@ -71,7 +71,7 @@ extension RunResult {
 }
 
 extension RunResult.Latency {
-  /// For a run that begins: all that is measured today is there, and empty.
+  /// Latencies at a run's beginning: every histogram that is measured today exists and is empty.
   package static let recording: Self = {
     var latency = Self()
     for histogram in histograms {
@@ -80,7 +80,7 @@ extension RunResult.Latency {
     return latency
   }()
 
-  /// Adds the values of another one; values absent from either are absent from the sum.
+  /// Adds another run's values; histograms absent from either are absent from the sum.
   package mutating func merge(_ other: Self) {
     for histogram in Self.histograms {
       switch histogram.place {
@@ -97,7 +97,7 @@ extension RunResult.Latency {
     return sum
   }
 
-  /// Every histogram is in its unit, so that they can be added.
+  /// Whether every histogram has its expected unit, so that they can be added.
   var hasUnits: Bool {
     let model = Self.recording
     return Self.histograms.allSatisfy { histogram in
@@ -148,13 +148,13 @@ extension RunResult {
     return metrics
   }()
 
-  /// The names of those that are of the measured phase.
+  /// The names of the metrics that cover the measured phase.
   static let metricsOfMeasuredPhase =
     Latency.histograms.filter { !$0.isOfWholeRun }.compactMap(\.metric) + ["loss_window"]
 }
 
 extension RunResult.Latency.Histogram {
-  /// It in a result; empty where that does not tell.
+  /// The histogram in a result; empty if the result lacks it.
   fileprivate func value(in result: RunResult) -> LatencyHistogram {
     switch place {
     case .always(let path), .emptyBefore(let path):

@@ -1,4 +1,4 @@
-/// How results of segments of one load become one.
+/// Merges results of segments of one load.
 extension RunResult {
   /// A result and its name in messages, e.g. the name of its file.
   public struct Part: Sendable {
@@ -19,20 +19,20 @@ extension RunResult {
   /// Joins results of segments of one load, which ran at the same time, into one.
   ///
   /// - Counts are added; histograms merge exactly.
-  /// - `measured_s` and the length of each phase is that of the longest part. A rate is the sum of the counts of all
+  /// - `measured_s` and each phase have the length of the longest part's. A rate is the sum of the counts of all
   ///   measured phases, over that length: the sum of the rates if all lengths are equal, and never above it. When a
   ///   part's accepted rate is over its measured phase and its drain, all parts' are. Parts that did not run together
   ///   have no rates (`Merged`).
-  /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores and
-  ///   memory add up, of the lags the largest stays. A part whose samples drift past a second has none in it.
+  /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores
+  ///   and memory add up, of lags the largest is kept. A part whose samples drift past a second has none in it.
   /// - Stalls are concatenated; bins are dropped. A single part keeps its series, bins, stalls and timeline.
   /// - Values absent from an old document are absent from the result: writes, causes, cipher suites and reasons of
   ///   failures.
-  /// - Timelines are joined likewise; the connections of each part are numbered after those of the parts before it.
+  /// - Timelines are joined likewise; the connections of each part are numbered after the previous parts'.
   /// - Phases are joined by name, resources add up, also most memory: it may have been on several machines.
   /// - Invariants and thresholds are evaluated again; an invariant that fails in a part stays failed, even if another
-  ///   part's numbers compensate. Missing parts are a failed invariant as well. The generator was the limit if it was
-  ///   that of any part, else the gateway likewise.
+  ///   part's numbers compensate. Missing parts are a failed invariant as well. The limit is the generator if it was
+  ///   any part's, otherwise the gateway if it was any part's.
   /// - The environment and the plan are those of the first part, with all hosts and segments.
   ///
   /// Mismatches that do not prevent merging are in `warnings`, after those of the parts: differing plans, missing or
@@ -41,7 +41,7 @@ extension RunResult {
   /// - Parameters:
   ///   - unreadable: documents that should have been parts and could not be read, each with its name and the reason.
   ///   - allowsMissing: segments, documents and ends of runs may be missing; they stay warnings.
-  ///   - thresholds: judged on the whole, beside those that the parts' plans ask for.
+  ///   - thresholds: judged on the merged result, with those of the parts' plans.
   public static func merging(
     _ parts: [Part], unreadable: [String] = [], allowsMissing: Bool = false, thresholds: [Threshold] = []
   ) throws(MergeError) -> RunResult {
@@ -60,7 +60,8 @@ extension RunResult {
     merged.environment.hosts = unique(results.flatMap { $0.environment.hosts ?? [$0.environment.host] })
     if merged.environment.hosts?.count == 1 { merged.environment.hosts = nil }
 
-    // Segments that a part misses may be in another one: they are looked at again, as is what ran together.
+    // Segments that one part lacks may be in another, so these warnings are computed again, as are those about
+    // overlap.
     var warnings = parts.flatMap { part in
       part.result.warnings.filter { !Segments.isWarning($0) && !isOverlapWarning($0) }
         .map { warning in
@@ -102,7 +103,7 @@ extension RunResult {
     }
   }
 
-  /// Every histogram is in its unit, so that they can be added.
+  /// Whether every histogram has its expected unit, so that they can be added.
   private var hasUnits: Bool {
     func has(_ batches: Batches) -> Bool { batches.notifications.unit == .count && batches.bytes.unit == .bytes }
     return latency.hasUnits && has(batches) && lossWindow.unit == .count && resources.loopLagUs.unit == .microseconds
@@ -141,14 +142,14 @@ extension RunResult {
         .reduce(0) { $0 + Double($1.sendings.accepted) }
     }
     let accepted = results.reduce(0 as Double?) { both($0, accepted($1), +) }
-    // As in the merged result: the longest of both phases.
+    // As in the merged result: the longest of each phase.
     let drain = results.map { base($0, rates.basis) - $0.measuredS }.max() ?? 0
     let longest = measured + drain
     rates.acceptedPerS = longest > 0 ? accepted.map { finite($0 / longest) } : nil
     return rates
   }
 
-  /// How the run went over time, of all parts on one clock. That of a single part stays as it was.
+  /// Joins the series, phases and timelines of all parts on one clock. A single part's stay unchanged.
   private mutating func joinCourses(of results: [RunResult]) {
     let delays = Self.startDelays(of: results)
     bins = nil
@@ -193,14 +194,14 @@ extension RunResult {
       if let index = phases.firstIndex(where: { $0.name == phase.name }) {
         phases[index].add(phase)
       } else {
-        // Drain is the last one.
+        // Drain is the last phase.
         phases.insert(phase, at: phases.last?.name == .drain ? phases.count - 1 : phases.count)
       }
     }
   }
 
-  /// By how many whole seconds each started after the first of them, so that seconds stay aligned and merging in steps
-  /// gives the same result; 0 without a start time.
+  /// Whole seconds from the first start to each result's, so that seconds stay aligned and merging in steps gives the
+  /// same result; 0 without a start time.
   private static func startDelays(of results: [RunResult]) -> [Double] {
     let starts = results.map { unixSeconds($0.started)?.rounded() }
     let first = starts.compactMap { $0 }.min() ?? 0
@@ -235,7 +236,7 @@ extension RunResult {
     return joined
   }
 
-  /// The number of connection numbers in use: those of the plan, or, for a merged result, all it mentions.
+  /// The number of connection numbers in use: the plan's, or, in a merged result, those that occur.
   private var connectionCount: Int {
     let told = timeline.spans.reduce(0) { max($0, sum($1.connection, 1)) }
     guard case .number(let planned) = plan["connections"], (0..<1e9).contains(planned) else { return told }
@@ -244,7 +245,7 @@ extension RunResult {
 
   // MARK: mismatches
 
-  /// The settings that are not the same in all plans; where secrets are written changes nothing.
+  /// The settings that differ between the plans; paths of secrets are ignored.
   private static func differences(of parts: [Part]) -> [String] {
     let first = parts[0]
     return parts.dropFirst().compactMap { part in
@@ -268,7 +269,7 @@ extension RunResult {
     for part in parts {
       let said = part.result.verdict.reasons ?? []
       warnings.removeAll { said.contains($0) }
-      // One that was merged before names its own parts.
+      // A merged result names its own parts.
       reasons += part.result.merged == nil ? said.map { "\(part.name): \($0)" } : said
     }
     verdict.reasons = unique(reasons)
@@ -294,7 +295,7 @@ extension RunResult {
     return verdict
   }
 
-  /// A segment judges no threshold, for those of its plan are of the whole.
+  /// The thresholds of a segment's plan, which are judged on the merged result only.
   private var plannedThresholds: [String] {
     switch plan["threshold"] {
     case .list(let expressions): expressions
@@ -304,20 +305,20 @@ extension RunResult {
   }
 }
 
-/// `nil` when a part does not tell and none has failed.
+/// `nil` if a part has no outcome and none has failed.
 private func worst(of outcomes: [RunResult.Verdict.Outcome?]) -> RunResult.Verdict.Outcome? {
   if outcomes.contains(.failed) { return .failed }
   if outcomes.contains(nil) { return nil }
   return outcomes.contains(.unproven) ? .unproven : .proven
 }
 
-/// The sum of two; with one unknown it is unknown.
+/// The joined value of two; `nil` if either is unknown.
 private func both<Value>(_ a: Value?, _ b: Value?, _ join: (Value, Value) -> Value) -> Value? {
   guard let a, let b else { return nil }
   return join(a, b)
 }
 
-/// Each once, in the order of the first time.
+/// The distinct texts, in the order of their first occurrence.
 func unique(_ texts: [String]) -> [String] {
   var seen: Set<String> = []
   return texts.filter { seen.insert($0).inserted }
@@ -382,8 +383,8 @@ extension LatencyHistogram {
 
 extension RunResult.Rates {
   /// - Parameters:
-  ///   - seconds: of this one.
-  ///   - otherSeconds: of the other one.
+  ///   - seconds: the length of this phase.
+  ///   - otherSeconds: the length of the other phase.
   fileprivate func joined(_ seconds: Double, _ other: Self, _ otherSeconds: Double) -> Self {
     var sum = Self()
     let longest = max(seconds, otherSeconds)

@@ -1,6 +1,6 @@
 /// The parts missing from a merged result, as failed invariants.
 struct Missing {
-  /// Of all parts together; `nil` when a part is of none, or of another stream.
+  /// The segments of all parts together; `nil` if a part has none, or parts are of different streams.
   private(set) var segments: Segments?
   /// Why segments cannot be joined.
   private var misfits: [String] = []
@@ -11,7 +11,7 @@ struct Missing {
   init(_ parts: [RunResult.Part], unreadable: [String]) {
     self.unreadable = unreadable
     for part in parts where part.result.interrupted?.cause == .lost {
-      // A merged one names the runs itself.
+      // A merged result names the runs itself.
       let named = part.result.warnings.filter { $0.hasSuffix(Self.lostRun) }
       if named.isEmpty { lost.append("\(part.name)\(Self.lostRun)") } else { lost += named }
     }
@@ -72,12 +72,12 @@ struct Missing {
 }
 
 extension RunResult {
-  /// Marks the books of an unfinished run as lost, as they are if the process is killed: open notifications are then
-  /// unknown, and the books balance.
+  /// Marks the books of an unfinished run as lost, for the case that the process is killed: open notifications count as
+  /// unknown, so that the books balance.
   ///
   /// - Parameters:
-  ///   - phase: the one that was on.
-  ///   - afterS: seconds of that phase.
+  ///   - phase: the current phase.
+  ///   - afterS: seconds since the phase began.
   package mutating func markLost(in phase: RunPhase, afterS: Double) {
     interrupted = Interruption(phase: phase, afterS: afterS, cause: .lost)
     let open =
@@ -111,7 +111,7 @@ extension RunResult {
 }
 
 extension Missing {
-  /// That one run was lost, for its own document.
+  /// An invariant of a lost run's own document: the run was lost.
   fileprivate static func lostRun(_ result: RunResult) -> RunResult.Verdict.Invariant {
     .init(runs, holds: false, detail: "these are the last books that were saved")
   }

@@ -1,12 +1,11 @@
-/// How a run went over time: its seconds, its phases, and the lives of its connections.
+/// The run over time: its seconds, its phases, and the lives of its connections.
 extension RunResult {
-  /// The events of one second. Counts are of this second alone, `up` and `backlog` are as it ended.
+  /// The events of one second. `up` and `backlog` are values at its end; all other counts are of this second alone.
   public struct Sample: Sendable, Equatable, Codable {
-    /// When it began, in seconds since the run's start.
+    /// The second's beginning, in seconds since the run's start.
     public var tS = 0.0
     public var written = 0
-    /// Batches that they were written in; `nil` when the document, or that of a merged part, is from before they were
-    /// counted.
+    /// The number of writes; `nil` in documents, or with merged parts, from before they were counted.
     public var writes: Int?
     public var accepted = 0
     public var errors = 0
@@ -21,9 +20,9 @@ extension RunResult {
     public var up = 0
     /// Due notifications and resends that are not written yet; 0 without a schedule.
     public var backlog = 0
-    /// Of the sendings written in this second.
+    /// The 99th percentile of the send lags of notifications written in this second.
     public var sendLagP99Us = 0
-    /// How late the event loops' clocks came in this second.
+    /// The 99th percentile of the delay of the event loops' clocks in this second.
     public var loopLagP99Us = 0
     /// Milliseconds of this second in which an event loop was stalled (`stalls`); `nil` in older documents. Lags of
     /// such a second include the stall.
@@ -35,10 +34,10 @@ extension RunResult {
     package init() {}
   }
 
-  /// How many were written in each of many short times of equal length, from the schedule's begin on: what mean rates and
-  /// their autocorrelation can be computed from.
+  /// Notifications written in each of many short bins of equal length, from the schedule's beginning on, for computing
+  /// mean rates and their autocorrelation.
   public struct Bins: Sendable, Equatable, Codable {
-    /// When the first begins, in seconds since the run's start.
+    /// The first bin's beginning, in seconds since the run's start.
     public var fromS = 0.0
     /// 0.1, or twice that as often as a long run needs to keep their number within `most`.
     public var lengthS = 0.1
@@ -54,7 +53,7 @@ extension RunResult {
   public struct Stalls: Sendable, Equatable, Codable {
     /// A stall, and its length in milliseconds.
     public struct Stall: Sendable, Equatable, Codable {
-      /// When it began, in seconds since the run's start.
+      /// The stall's beginning, in seconds since the run's start.
       public var tS: Double
       public var ms: Double
       package init(tS: Double, ms: Double) { (self.tS, self.ms) = (tS, ms) }
@@ -65,24 +64,24 @@ extension RunResult {
     /// Most that are listed; all are counted.
     package static let mostListed = 1_000
 
-    /// Of the measured phase, as are the next two.
+    /// The number of stalls in the measured phase; the next two values are of that phase, too.
     public var count = 0
     /// Seconds in which at least one event loop was stalled.
     public var totalS = 0.0
     public var longestMs = 0.0
-    /// Of the whole run, in their order.
+    /// Stalls of the whole run, in order.
     public var listed: [Stall] = []
     package init() {}
 
-    /// Whether stalls affect the lags of a phase of the given length: more than a hundredth of it, or one stall longer
-    /// than `tolerableMs`.
+    /// Whether stalls affect the lags of a phase of the given length: in total more than a hundredth of it, or one
+    /// longer than `tolerableMs`.
     public func spoils(_ seconds: Double) -> Bool { totalS > 0.01 * seconds || longestMs > Self.tolerableMs }
 
     /// Milliseconds that a single stall may take.
     package static let tolerableMs = 50.0
   }
 
-  /// The same counts for one phase.
+  /// The counts of one phase.
   ///
   /// Fates of sendings belong to the phase in which they were written, however late they become known; so do `latency`,
   /// `batches` and `loss_window`. Other counts belong to the phase in which they occurred.
@@ -95,7 +94,7 @@ extension RunResult {
     public var connections = Connections()
     public var errorResponses: [String: Int] = [:]
     public var sendLagUs = LatencyHistogram(.microseconds)
-    /// These are `nil` in documents of 0.1.0.
+    /// `nil` in documents of 0.1.0, like the next two.
     public var rates: Rates?
     public var latency: Latency?
     public var batches: Batches?
@@ -109,13 +108,13 @@ extension RunResult {
     public enum State: String, Sendable, Codable {
       /// From the attempt to connect to the end of the TLS handshake, or to its failure.
       case handshake
-      /// Until its last byte is settled.
+      /// From the end of the handshake until the connection's last byte is settled.
       case up
       /// Waiting after a failure.
       case backOff = "back-off"
     }
 
-    /// A time in which a connection was in one state.
+    /// A time span in which a connection was in one state.
     public struct Span: Sendable, Equatable, Codable {
       /// Its number in the run, from 0; kept when the connection is reopened.
       public var connection: Int
@@ -133,14 +132,14 @@ extension RunResult {
 
     /// Spans that are not kept, because there was no room.
     public var omitted = 0
-    /// In the order in which they began.
+    /// Spans in the order in which they began.
     public var spans: [Span] = []
     package init() {}
   }
 }
 
 extension RunResult {
-  /// `nil` when the run did not come to it, or the document does not tell.
+  /// A phase by name; `nil` if the run did not reach it, or the document lacks it.
   public func phase(_ name: RunPhase) -> Phase? { phases.first { $0.name == name } }
 }
 

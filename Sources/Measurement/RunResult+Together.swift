@@ -1,6 +1,6 @@
-/// Whether the parts of a merged result ran at the same time: only then is the sum of their rates a rate that was.
+/// Whether the parts of a merged result ran at the same time: only then is the sum of their rates a real rate.
 extension RunResult {
-  /// When the measured phases of several results were.
+  /// The measured phases of the merged runs.
   public struct Merged: Sendable, Equatable, Codable {
     /// The runs that it is of.
     public var runs = 0
@@ -9,14 +9,14 @@ extension RunResult {
     public var together = true
     /// Length of the shortest measured phase; 0 when there is none.
     public var shortestS = 0.0
-    /// The time in which all measured, in seconds since 1970; the end is before the beginning when there is no overlap.
-    /// Absent when a document lacks the time.
+    /// The time, in seconds since 1970, in which all runs measured; the end is before the beginning if there is none.
+    /// Absent if a document lacks its times.
     public var fromS: Double?
     public var toS: Double?
 
     package init() {}
 
-    /// How long all measured at the same time; `nil` when a document does not tell.
+    /// Seconds in which all runs measured at the same time; `nil` if a document lacks its times.
     var overlapS: Double? {
       guard let fromS, let toS else { return nil }
       return max(0, toS - fromS)
@@ -26,7 +26,7 @@ extension RunResult {
   /// Share of the shortest measured phase.
   static let leastOverlap = 0.9
 
-  /// How far results ran together; `nil` of one run alone.
+  /// How far the results overlap; `nil` for a single run.
   static func together(_ results: [RunResult]) -> Merged? {
     guard results.count > 1 || results.first?.merged != nil else { return nil }
     var all = Merged()
@@ -45,7 +45,7 @@ extension RunResult {
     return all
   }
 
-  /// Of one run, when its measured phase was.
+  /// The measured phase of one run.
   private var measuredSpan: Merged {
     if let merged { return merged }
     var span = Merged()
@@ -82,7 +82,7 @@ extension RunResult {
     ]
   }
 
-  /// Whether it is one of `overlapWarnings`, which another part may change.
+  /// Whether a text is one of `overlapWarnings`, which further parts may change.
   static func isOverlapWarning(_ text: String) -> Bool { text.hasPrefix(overlapWarning) }
 
   private static let overlapWarning = "the measured phases overlap"

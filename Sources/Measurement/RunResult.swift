@@ -1,13 +1,13 @@
 /// The result of a load run: the document that `apnscope load --output` writes.
 ///
-/// `notifications` counts each distinct one once, by its final fate; `sendings` counts every time one was written. Names
-/// are the contract's; durations end in their unit.
+/// `notifications` counts each distinct notification once, by its final fate; `sendings` counts each time that one was
+/// written. Names are the contract's; durations end in their unit.
 public struct RunResult: Sendable, Equatable, Codable {
   public var schema = 1
   public var kind = "load"
-  /// How its figures were computed: `currentMeasure`, or `nil` in documents of 0.1.0, whose `accepted_per_s` is of the
-  /// whole run's shares, whose latencies are of the whole run, and whose send lag excludes notifications that were
-  /// never sent.
+  /// The method by which its figures were computed: `currentMeasure`, or `nil` in documents of 0.1.0, whose
+  /// `accepted_per_s` is of the whole run's shares, whose latencies cover the whole run, and whose send lag excludes
+  /// notifications that were never sent.
   public var measuredBy: Int?
   /// UTC, RFC 3339.
   public var started = ""
@@ -17,9 +17,9 @@ public struct RunResult: Sendable, Equatable, Codable {
   /// The replayed recording; absent for synthetic notifications.
   public var replay: Replay?
   public var verdict = Verdict()
-  /// Where the run was interrupted; left out when it came to its end.
+  /// The phase in which the run was interrupted; absent if it completed.
   public var interrupted: Interruption?
-  /// How far the parts of a merged result ran together; left out when it is of one run.
+  /// How far the parts of a merged result overlap in time; absent in a single run's result.
   public var merged: Merged?
   /// Seconds of the phase `measured`, which rates and latencies are of; 0 when it did not come to it, and when the parts
   /// of a merged result did not run together.
@@ -59,7 +59,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// When a run was ended before its time.
+  /// The point at which a run was interrupted.
   public struct Interruption: Sendable, Equatable, Codable {
     /// The cause, where it is known.
     public enum Cause: String, Sendable, Codable {
@@ -67,7 +67,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       case lost
     }
 
-    /// It is drain of a lost run only.
+    /// The current phase. Drain occurs only for lost runs.
     public var phase: RunPhase
     /// Seconds of that phase.
     public var afterS: Double
@@ -88,8 +88,8 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var rejected = 0
     public var unknown = 0
     public var abandoned = 0
-    /// Of the unknown and the abandoned: those that were written and may have been accepted, because the fate of their
-    /// last sending is unknown. 0 in older documents.
+    /// The part of `unknown` and `abandoned` that was written and may have been accepted, because the fate of the last
+    /// sending is unknown. 0 in older documents.
     public var unproven = 0
     package init() {}
   }
@@ -103,24 +103,24 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var discarded = 0
     public var unknown = 0
     public var markers = 0
-    /// Markers that were answered by their name; the others were discarded after an error, or got no answer. `nil` in
-    /// older documents.
+    /// Markers that an error response named; others were discarded after an error, or got no answer. `nil` in older
+    /// documents.
     public var markersAnswered: Int?
     package init() {}
   }
 
   /// Notifications that the schedule asked for and that were not sent.
   public struct Schedule: Sendable, Equatable, Codable {
-    /// Due and skipped because they were late (`--behind skip`); in no other count.
+    /// Notifications that were due and skipped because they were late (`--behind skip`); in no other count.
     public var skipped = 0
-    /// Due but not sent at the end of the run, because it was behind; in no other count.
+    /// Notifications that were due but not sent at the end of the run, because it was late; in no other count.
     public var unsent = 0
     /// Both; send lag counts them until they were abandoned, which is less than the lag they would have had.
     public var neverSent: Int { skipped + unsent }
     package init() {}
   }
 
-  /// Of the phase's own sendings, over its length; in `phases` of each phase.
+  /// Rates of the measured phase's own sendings, over its length; in `phases`, of each phase's.
   public struct Rates: Sendable, Equatable, Codable {
     /// The time over which `accepted_per_s` is.
     public enum Basis: String, Sendable, Codable {
@@ -129,7 +129,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       case measuredAndDrain = "measured_and_drain"
     }
 
-    /// `nil`, as the next two, when there is no rate: nothing was measured, or segments did not run together.
+    /// `nil`, like the next two, if there is no rate: nothing was measured, or segments did not run together.
     public var writtenPerS: Double?
     /// Written in the phase and proven accepted, then or later.
     public var acceptedPerS: Double?
@@ -150,17 +150,17 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// Counts of connections.
   public struct Connections: Sendable, Equatable, Codable {
-    /// How many the plan asks for, and how many of these were up at any time: the gateway settled a notification on one of
-    /// their lives, or held it for longer than a second, or until this side closed it. In documents without `refused` every
-    /// opened connection was up. `nil` in documents from before they were counted.
+    /// The connections that the plan asks for, and how many of them were up at any time: the gateway settled a
+    /// notification on one of their lives, or kept one open for more than a second, or until this side closed it. In
+    /// documents without `refused` every opened connection was up. `nil` in documents from before they were counted.
     public var asked: Int?
     public var everUp: Int?
     public var attempted = 0
     public var opened = 0
     public var resumed = 0
     public var failed = 0
-    /// Connections that the gateway closed before it had settled anything on them, and within a second; a part of `opened`
-    /// and of `closed`. `nil` in documents from before they were counted.
+    /// Connections that the gateway closed within a second and before it had settled anything on them; a part of
+    /// `opened` and of `closed`. `nil` in documents from before they were counted.
     public var refused: Int?
     public var closed: NamedCounts<ConnectionEnd> = [:]
     /// Handshakes by TLS version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256"; `nil` in documents from
@@ -185,8 +185,8 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var cpuUserS = 0.0
     public var cpuSystemS = 0.0
     public var maxRssBytes = 0
-    /// How late the event loops' clocks came, weighted by the time it covers: a stall of 5 ms counts as 5, 4, 3, 2 and 1.
-    /// In documents of 0.1.0 each tick counts once.
+    /// The delays of the event loops' clocks, weighted by the time they cover: a stall of 5 ms counts as 5, 4, 3, 2 and
+    /// 1. In documents of 0.1.0 each tick counts once.
     public var loopLagUs = LatencyHistogram(.microseconds)
     package init() {}
   }
@@ -224,7 +224,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       }
     }
 
-    /// The outcome of a run: what was proven.
+    /// What a run has proven.
     public enum Outcome: String, Sendable, Codable {
       /// Everything that was due was sent, and the fate of each notification is known.
       case proven
@@ -234,7 +234,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       case failed
     }
 
-    /// `nil` in documents from before there was one.
+    /// `nil` in documents that lack an outcome.
     public var outcome: Outcome?
     /// Reasons for the outcome, as sentences without a full stop; also among the warnings of the result.
     public var reasons: [String]?
@@ -314,12 +314,12 @@ extension KeyedDecodingContainer {
     try decodeIfPresent(type, forKey: key) ?? RunResult.Schedule()
   }
 
-  /// Nor `answers`.
+  /// Documents from before `answers` lack the key.
   func decode(_ type: RunResult.Answers.Type, forKey key: Key) throws -> RunResult.Answers {
     try decodeIfPresent(type, forKey: key) ?? RunResult.Answers()
   }
 
-  /// Nor a `timeline`.
+  /// Documents from before `timeline` lack the key.
   func decode(_ type: RunResult.Timeline.Type, forKey key: Key) throws -> RunResult.Timeline {
     try decodeIfPresent(type, forKey: key) ?? RunResult.Timeline()
   }

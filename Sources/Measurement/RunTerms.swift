@@ -25,7 +25,7 @@ public enum ConnectionEnd: String, Sendable, Codable, CaseIterable {
   case peerRst = "peer_rst"
   case idle, lifetime, local
 
-  // Only ledgers have these.
+  // These occur only in ledgers.
   case handshakeFailed = "handshake_failed"
   case refused
   case frameTimeout = "frame_timeout"
@@ -35,13 +35,13 @@ public enum ConnectionEnd: String, Sendable, Codable, CaseIterable {
   /// The frame that had begun was too large for the memory that connections may take.
   case memory = "too_much_memory"
 
-  /// Those that a load counts.
+  /// The causes that a load counts.
   package static let ofLoads: [ConnectionEnd] = [.rejected, .shutdown, .peerFin, .peerRst, .idle, .lifetime, .local]
 }
 
 /// Why a batch was written when it was.
 public enum FlushReason: String, Sendable, Codable, CaseIterable {
-  /// It was as large as it may be.
+  /// The batch was as large as allowed.
   case full
   case linger
   /// Nothing of ours was unsent, so there was nothing to wait for.

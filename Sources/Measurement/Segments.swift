@@ -1,8 +1,8 @@
-/// Which parts of a stream a run has sent: `2/4`, of a merged one `1/4,3/4`; `all` in documents from before complete ones
-/// were named.
+/// The parts of a stream that runs have sent: `2/4`; in a merged result `1/4,3/4`; `all` in documents from before
+/// complete streams were named.
 struct Segments {
   private(set) var numbers: [Int: Int] = [:]
-  /// How many parts the stream was cut into.
+  /// The number of parts that the stream was cut into.
   let count: Int
 
   /// `nil` when the text names none.
@@ -30,8 +30,8 @@ struct Segments {
   /// The repeated segments.
   var repeated: [String] { numbers.filter { $0.value > 1 }.keys.sorted().map { count == 1 ? "all" : "\($0)/\(count)" } }
 
-  /// As in a plan, with repetitions. All segments are named even if complete, so that a later merge knows the number of
-  /// parts.
+  /// The segments as in a plan, with repetitions. All of them are named even if complete, so that a later merge knows
+  /// their number.
   var text: String {
     numbers.sorted { $0.key < $1.key }
       .flatMap { Array(repeating: "\($0.key)/\(count)", count: $0.value) }.joined(separator: ",")
@@ -48,7 +48,7 @@ struct Segments {
   /// Whether the stream was cut at all.
   var isDivided: Bool { count > 1 }
 
-  /// Whether it is one of `warnings`, which holds no more when others are added.
+  /// Whether a text is one of `warnings`, which further parts may invalidate.
   static func isWarning(_ text: String) -> Bool {
     text.hasPrefix(missingWarning) || text.hasPrefix(repeatedWarning)
   }

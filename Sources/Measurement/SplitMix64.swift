@@ -12,7 +12,7 @@
   @inlinable
   package init(seed: UInt64) { state = Self.mixed(seed) }
 
-  /// One of the sequences of a seed; each stream is another.
+  /// One of a seed's sequences; each stream has a different one.
   @inlinable
   package init(seed: UInt64, stream: UInt64) {
     state = seed

@@ -61,7 +61,7 @@ public struct SustainedRange: Sendable, Equatable, Codable {
     let most = (contradictions.min() ?? 0) + 1
     let first = contradictions.firstIndex { $0 <= most } ?? 0
     let last = contradictions.lastIndex { $0 <= most } ?? edges.count
-    // Without a trial beyond, the distance to the next trial that would have been made.
+    // Without a trial beyond, the search's next step is the bound.
     let lower = first > 0 ? edges[first - 1] : lowest / (1 + step)
     let upper = last < edges.count ? edges[last] : isBounded ? highest * (1 + step) : nil
     lowerPerS = min(lower, sustained) / (1 + step / 2)

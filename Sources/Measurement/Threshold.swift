@@ -10,11 +10,11 @@ public struct Threshold: Sendable, Equatable {
     case atLeast = ">="
   }
 
-  /// As it was written.
+  /// The expression as written by the user.
   public var expression: String
   public var name: String
   public var comparison: Comparison
-  /// In the unit of the name: durations in microseconds.
+  /// In the unit of the metric; durations are in microseconds.
   public var bound: Double
 
   /// Why an expression is invalid.
@@ -113,11 +113,11 @@ public struct Threshold: Sendable, Equatable {
     return .init(expression: expression, value: value, passed: passed)
   }
 
-  /// Why a send lag is not proven to be this small: notifications that were never sent would have been later than all
-  /// others, and are so many that they include this quantile.
+  /// The reason why a send lag is not proven to be this small: so many notifications were never sent, which would have
+  /// had the longest lags, that they reach this quantile.
   private func reasonForNoUpperBound(_ result: RunResult) -> String? {
     guard name.hasPrefix("send_lag_"), comparison == .less || comparison == .atMost else { return nil }
-    // Of the phase of the lag; unsent notifications were due at its end.
+    // Counts of the lag's own phase; unsent notifications were due at its end.
     let skipped = result.measuredBy == nil ? nil : result.phase(.measured)?.skipped
     let never = (skipped ?? result.schedule.skipped) + result.schedule.unsent
     // In documents of 0.1.0 send lag covers only sent notifications.
@@ -131,7 +131,7 @@ public struct Threshold: Sendable, Equatable {
     ("_p50", 0.5), ("_p90", 0.9), ("_p99", 0.99), ("_p999", 0.999), ("_max", 1.0),
   ]
 
-  /// It says nothing of a run that did not come to its measured phase.
+  /// It cannot be judged if the run did not reach its measured phase.
   private var isOfMeasuredPhase: Bool {
     isRate || RunResult.metricsOfMeasuredPhase.contains { name.hasPrefix("\($0)_") }
   }
@@ -176,7 +176,7 @@ public struct Threshold: Sendable, Equatable {
       var text = text
       // The suffix "/s" of a rate is optional.
       if text.hasSuffix("/s"), self == .rate || self == .bytes { text = text.dropLast(2) }
-      // Nothing is nothing in any unit; else a time without one could be anything.
+      // A 0 needs no unit; any other time does.
       if let number = Double(text) { return number.isFinite && (self != .time || number == 0) ? number : nil }
       return withUnit(text).flatMap { $0.isFinite ? $0 : nil }
     }
@@ -198,18 +198,19 @@ public struct Threshold: Sendable, Equatable {
 }
 
 extension RunResult {
-  /// Why there are no rates; `nil` when there are, and for documents without phases.
+  /// The reason why there are no rates; `nil` if there are, and for documents without phases.
   package var reasonForNoRates: String? {
     merged?.together == false ? "the segments did not run together" : nothingMeasured
   }
 
-  /// Why there is nothing that was measured; `nil` when there is.
+  /// The reason why nothing was measured; `nil` if something was.
   fileprivate var nothingMeasured: String? {
     let tells = interrupted != nil || !phases.isEmpty
     return measuredS > 0 || !tells || merged?.together == false ? nil : "nothing was measured"
   }
 
-  /// A latency of all phases: connections are mostly made before the measured one. Documents of 0.1.0 have it so.
+  /// A latency over all phases: connections are mostly made before the measured one. In documents of 0.1.0 all
+  /// latencies are.
   public func ofWholeRun(_ path: KeyPath<Latency, LatencyHistogram>) -> LatencyHistogram {
     guard measuredBy != nil else { return latency[keyPath: path] }
     var whole = LatencyHistogram(latency[keyPath: path].unit)

@@ -1,6 +1,6 @@
-/// One number that a program tells about itself, with a sample for every set of labels it is kept by.
+/// One metric of a program, with a sample for every set of labels.
 public struct Metric: Sendable, Equatable {
-  /// The type that Prometheus is told.
+  /// The metric's type in Prometheus.
   public enum Kind: String, Sendable {
     /// Only grows while the program runs; its name ends in `_total` by custom.
     case counter
@@ -16,7 +16,7 @@ public struct Metric: Sendable, Equatable {
     public init(floatLiteral value: Double) { self = .real(value) }
   }
 
-  /// A value for one set of labels.
+  /// The value for one set of labels.
   public struct Sample: Sendable, Equatable {
     public var labels: [LabelName: String]
     public var value: Value
@@ -42,7 +42,7 @@ public struct Metric: Sendable, Equatable {
     self.samples = samples
   }
 
-  /// A metric that is one number without labels.
+  /// A metric with a single value and no labels.
   public init(_ kind: Kind, _ name: Name, help: String, _ value: Value) {
     self.init(kind, name, help: help, samples: [Sample(value)])
   }

@@ -3,18 +3,20 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Shows a program's metrics to Prometheus, and to anyone with a browser, over HTTP.
+/// Serves a program's metrics over HTTP, to Prometheus and to browsers.
 ///
 /// `GET /metrics` is the page, generated for every request; `GET /` links to it. There is no encryption and no
-/// authentication: listen only on an address that trusted clients reach.
+/// authentication: listen only on an address that only trusted clients can reach.
 public final class MetricsEndpoint: Sendable {
   /// Limits on what strangers can make it hold.
   public struct Limits: Sendable {
-    /// Connections at a time; for a further one the oldest is closed, so that peers that hang keep nobody out.
+    /// Simultaneous connections; a further one closes the oldest, so that hanging peers do not lock others out.
     public var maximumConnections = 64
-    /// Bytes of a request, its body and all that follows included; a longer one is answered with status 431.
+    /// The most bytes of a request, including its body and everything after it; a longer one is answered with status
+    /// 431.
     public var maximumRequestBytes = 16 << 10
-    /// The whole life of a connection; then it is closed, answered or not. As long as Prometheus waits by default.
+    /// The lifetime of a connection, after which it is closed, answered or not. The default is Prometheus' default
+    /// timeout.
     public var timeout = Duration.seconds(10)
 
     public init() {}
@@ -25,7 +27,7 @@ public final class MetricsEndpoint: Sendable {
     public let description: String
   }
 
-  /// Where it listens: `127.0.0.1:9102`, `[::1]:9102`.
+  /// The listening address: `127.0.0.1:9102`, `[::1]:9102`.
   public let address: String
   public let port: Int
   private let listener: any Channel
@@ -41,7 +43,7 @@ public final class MetricsEndpoint: Sendable {
 
   /// Listens at `host` (a name or an address) and `port`; port 0 picks a free one. Throws `StartError`.
   ///
-  /// `metrics` is called for every request for the page, by several at a time.
+  /// `metrics` is called for every request for the page, also concurrently.
   public static func start(
     host: String, port: Int, group: any EventLoopGroup, limits: Limits = Limits(),
     metrics: @escaping @Sendable () async -> [Metric]
@@ -75,7 +77,7 @@ public final class MetricsEndpoint: Sendable {
 
   /// Stops listening and closes all connections.
   public func stop() async {
-    // It fails only when it is closed already.
+    // Closing fails only if it is closed already.
     try? await listener.close()
     for channel in connections.end() { try? await channel.close() }
   }
@@ -122,7 +124,7 @@ private final class Connections: Sendable {
     return isAdded
   }
 
-  /// Takes no more connections and returns those that are open.
+  /// Stops accepting connections, and returns the open ones.
   func end() -> [any Channel] {
     state.withLock { state in
       state.hasEnded = true

@@ -10,8 +10,8 @@ import Bytes
 public enum PrometheusText {
   public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-  /// The whole page. Metrics of one name come under one heading, that of the first, as the format wants it; labels are
-  /// in the order of their names.
+  /// The whole page. Metrics with the same name are under one heading, the first one's, as the format requires; labels
+  /// are sorted by name.
   public static func page(of metrics: [Metric]) -> String {
     var groups: [Metric] = []
     var places: [Metric.Name: Int] = [:]
@@ -82,7 +82,7 @@ extension ByteWriter {
       case UInt8(ascii: "\\"): write("\\\\")
       case UInt8(ascii: "\n"): write("\\n")
       case UInt8(ascii: "\"") where quotes: write("\\\"")
-      // Prometheus' own reader takes it for the end of the page.
+      // Prometheus' own parser treats NUL as the end of the page.
       case 0: write("\u{fffd}")
       default: write(byte)
       }

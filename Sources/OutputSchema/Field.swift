@@ -19,7 +19,7 @@ public struct Field: Sendable, Equatable {
   /// The time that a value is of.
   public enum Window: String, Sendable {
     case run = "the whole run"
-    /// By the time at which a notification was written.
+    /// Counted by the time at which a notification was written.
     case measured = "the measured phase"
     case phase = "its phase"
     case second = "its second"
@@ -30,9 +30,9 @@ public struct Field: Sendable, Equatable {
   /// Whether the field is there.
   public enum Presence: Sendable, Equatable {
     case always
-    /// Only when this holds; a sentence's part, as "the connection uses TLS".
+    /// Only if this condition holds; a part of a sentence, as "the connection uses TLS".
     case when(String)
-    /// Always in documents of this version and later ones, never in those before it.
+    /// Always in documents of this version and later, never in earlier ones.
     case since(String)
     /// Only in documents from before this version.
     case until(String)

@@ -146,7 +146,7 @@ private struct JSONReader {
     guard (0xd800..<0xdc00).contains(first), bytes[offset...].starts(with: [0x5c, 0x75]) else {
       return Unicode.Scalar(first) ?? "\u{fffd}"
     }
-    // Half of a pair without the other one stands for itself.
+    // Half of a surrogate pair is kept as is.
     let rest = offset
     offset += 2
     let second = try unit()

@@ -10,7 +10,7 @@ public enum JSONValue: Sendable, Hashable {
 
   case null
   case boolean(Bool)
-  /// As it is written: `1.50` stays `1.50`.
+  /// The number as written: `1.50` stays `1.50`.
   case number(String)
   case string(String)
   case array([JSONValue])

@@ -1,7 +1,7 @@
-/// A schema as pages show it: a section for each object, with a row for each of its fields.
+/// The outline of a schema for pages: a section for each object, with a row for each of its fields.
 struct Outline: Sendable {
   struct Section: Sendable {
-    /// Where the object is, as `verdict.thresholds[]`; the kind of an alternative; or the name of a definition.
+    /// The object's path, as `verdict.thresholds[]`; the kind of an alternative; or the name of a definition.
     var title: String
     var text: String
     var rows: [Field]

@@ -1,9 +1,9 @@
 extension Schema {
-  /// Which documents are held against the schema.
+  /// The documents that are checked against the schema.
   public enum Age: Sendable {
     /// Written by this version: every field is there that it always writes.
     case current
-    /// Of any version: what later versions added may be missing.
+    /// Of any version: fields that later versions added may be missing.
     case any
   }
 
@@ -11,7 +11,7 @@ extension Schema {
   public struct Problem: Sendable, Equatable, CustomStringConvertible {
     /// The kinds of differences.
     public enum Kind: Sendable, Equatable {
-      /// It is not JSON.
+      /// The output is not valid JSON.
       case syntax(String)
       case missingField
       case unknownField
@@ -23,7 +23,7 @@ extension Schema {
       case length(found: Int, expected: Int)
     }
 
-    /// Where: `$.phases[2].rates`; in JSON Lines after the line's number.
+    /// The path to the problem: `$.phases[2].rates`; in JSON Lines after the line's number.
     public let path: String
     public let kind: Kind
 
@@ -42,12 +42,12 @@ extension Schema {
     }
   }
 
-  /// Most problems that are reported of one output.
+  /// The most problems that are reported for one output.
   static let mostProblems = 100
 
   /// The problems of an output, in its order, up to a hundred; empty when it is valid.
   ///
-  /// Of JSON Lines the last one need not end in a line feed. Settings are checked as a JSON object.
+  /// In JSON Lines the last line need not end in a line feed. Settings are checked as a JSON object.
   public func check(_ bytes: [UInt8], age: Age = .current) -> [Problem] {
     var check = SchemaCheck(age: age)
     if form == .lines {
@@ -170,7 +170,7 @@ private struct SchemaCheck {
     }
   }
 
-  /// The problems are those of the shape that has the fewest.
+  /// Reports the problems of the shape that has the fewest.
   private mutating func check(_ value: JSONValue, oneOf shapes: [Shape], at path: String) {
     let attempts = shapes.map { shape in
       var attempt = SchemaCheck(age: age)
@@ -178,7 +178,7 @@ private struct SchemaCheck {
       return attempt.problems
     }
     guard let best = attempts.min(by: { $0.count < $1.count }), !best.isEmpty else { return }
-    // None of them has the type of the value: all are expected.
+    // No shape has the type of the value: all types are expected.
     if case .type(let found, _) = best[0].kind, best[0].path == path {
       return note(path, .type(found: found, expected: Shape.either(shapes).typeName))
     }
@@ -200,7 +200,8 @@ extension JSONValue {
 }
 
 extension String {
-  /// Decimal digits, with or without a minus; a large one may have an exponent: 10^15 is written `1e+15`.
+  /// Whether the text is decimal digits, optionally with a minus; a large number may have an exponent: 10^15 is written
+  /// `1e+15`.
   var isWholeNumber: Bool {
     func isDigits(_ text: Substring.UTF8View) -> Bool {
       !text.isEmpty && text.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }

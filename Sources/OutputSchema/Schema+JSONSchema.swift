@@ -1,5 +1,5 @@
 extension Schema {
-  /// The schema as JSON Schema, draft 2020-12; of JSON Lines that of one line.
+  /// The schema as JSON Schema, draft 2020-12; for JSON Lines, the schema of one line.
   public var jsonSchema: JSONValue {
     var members: [JSONValue.Member] = [
       .init("$schema", "https://json-schema.org/draft/2020-12/schema"), .init("$id", .string("urn:apnscope:\(name)")),
@@ -29,7 +29,7 @@ extension Schema {
 }
 
 extension Shape {
-  /// The same object, any field of which can be missing.
+  /// The same object with every field optional.
   fileprivate var optional: Shape {
     switch self {
     case .object(let fields): .object(fields.map(\.optional))
@@ -52,7 +52,7 @@ extension Shape.Definition {
 }
 
 extension [Shape] {
-  /// The definitions that are used in them, each once, in the order of their first use.
+  /// The definitions used in the fields, each once, in the order of first use.
   var definitions: [Shape.Definition] {
     var found: [Shape.Definition] = []
     for shape in self { shape.collect(into: &found) }
@@ -145,7 +145,7 @@ extension Shape {
     return members
   }
 
-  /// As the name of a member, which is always a text.
+  /// The schema of the shape as a member's name, which is always a string.
   private var keySchema: JSONValue {
     switch self {
     case .integer: ["pattern": "^[0-9]+$"]

@@ -44,7 +44,7 @@ extension Schema {
   }
 }
 
-/// Text as troff takes it.
+/// Escapes text for troff.
 private enum Roff {
   /// Part of a line: characters special to troff, or printed as characters that cannot be copied, are escaped; text
   /// between backquotes is bold.

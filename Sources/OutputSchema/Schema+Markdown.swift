@@ -1,6 +1,6 @@
 extension Schema {
-  /// A page in Markdown that describes outputs: of each what holds for all of it, an example, and a table for each
-  /// object; then once what several of them have.
+  /// A Markdown page that describes outputs: for each a general part, an example, and a table for each object; then the
+  /// definitions that several of them use.
   public static func markdown(of schemas: [Schema]) -> String {
     let names = schemas.map(\.name).joined(separator: " ")
     var blocks = ["<!-- Made by apnscope schema \(names) --format markdown. -->"]
@@ -30,7 +30,7 @@ extension Schema {
     return blocks
   }
 
-  /// Names of fields are code; those of definitions are words.
+  /// Names of fields are formatted as code; names of definitions are words.
   private static func heading(_ title: String) -> String {
     title.contains(" ") ? title.prefix(1).uppercased() + title.dropFirst() : "`\(title)`"
   }
@@ -43,8 +43,8 @@ extension Schema {
     return (["| field | type | meaning |", "| --- | --- | --- |"] + rows).joined(separator: "\n")
   }
 
-  /// A paragraph in lines of at most 120 characters. A line begins with a word, as Markdown may take anything else for
-  /// the beginning of a list.
+  /// A paragraph in lines of at most 120 characters. Each line begins with a word, because Markdown may treat other
+  /// beginnings as a list.
   private static func wrapped(_ paragraph: String) -> String {
     var lines: [String] = []
     var line = ""

@@ -1,7 +1,7 @@
 /// The fields of one kind of output.
 ///
 /// It is the only description of that output: the page in `Documentation`, the JSON Schema, the manual page and the
-/// test that holds every output against it are made from it.
+/// test that checks every output are derived from it.
 public struct Schema: Sendable, Equatable {
   /// How the output is written.
   public enum Form: Sendable {
@@ -13,7 +13,7 @@ public struct Schema: Sendable, Equatable {
     case settings
   }
 
-  /// What `apnscope schema` calls it.
+  /// Its name in `apnscope schema`.
   public let name: String
   public let title: String
   public let form: Form
@@ -28,7 +28,7 @@ public struct Schema: Sendable, Equatable {
     (self.text, self.root, self.example) = (text, root, example)
   }
 
-  /// Every output that is described, in the order of the pages.
+  /// Every described output, in the order of the pages.
   public static let all: [Schema] = [
     .records, .stories, .events, .judgements, .renderings, .result, .ledger, .capacity, .inspection, .comparison, .plan,
   ]

@@ -43,7 +43,7 @@ public indirect enum Shape: Sendable, Equatable {
     package init(_ name: String, _ text: String) { (self.name, self.text) = (name, text) }
   }
 
-  /// One kind of object of a choice.
+  /// One alternative of a choice of objects.
   public struct Alternative: Sendable, Equatable {
     public let name: String
     public let text: String

@@ -1,4 +1,5 @@
-/// What in a text was meant for another reader than the user: escapes, entities, characters of an old system.
+/// Parts of a text that were meant for another reader than the user: escapes, entities, characters of an obsolete
+/// system.
 struct EscapedText {
   /// The first byte in UTF-8 of the private use characters from U+E000 on.
   static let privateUse: UInt8 = 0xee

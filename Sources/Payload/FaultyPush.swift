@@ -1,21 +1,21 @@
 import Bytes
 
-/// A push that breaks exactly one rule, for loads with faults and for tests of everything that judges.
+/// A push that breaks exactly one rule, for loads with faults and for tests of every judge.
 public struct FaultyPush: Sendable {
   public let rule: PayloadRule
   public var payload: [UInt8]
-  /// The conditions of a broken rule: a frame, a topic, a year, a table of strings. One that does not matter is
-  /// that of an alert with priority 10 in command 2.
+  /// The conditions in which the rule is broken: a frame, a topic, a year, a table of strings. The defaults are those
+  /// of an alert with priority 10 in command 2.
   public var environment: PayloadEnvironment
-  /// When such pushes are sent to one token, in seconds, for the rule about series.
+  /// The times of such pushes to one token, in seconds, for the rule about series.
   public var sendings: [Int64] = []
 
-  /// Whether the payload alone breaks the rule, whatever frame it is sent in.
+  /// Whether the payload alone breaks the rule, in any frame.
   public var isOfPayload: Bool {
     rule != .payloadOver256 && (Self.payloads[rule] != nil || Self.bytes(rule, "") != nil)
   }
 
-  /// The faulty push of `number`; a pure function of its arguments.
+  /// Creates the faulty push with this number; a pure function of its arguments.
   public init(breaking rule: PayloadRule, seed: UInt64 = 0, number: UInt64 = 0) {
     var draws = SampleDraws(seed: seed, number: number)
     let theme = draws.pick(SampleTheme.all)
@@ -32,7 +32,7 @@ public struct FaultyPush: Sendable {
     adapt(to: rule)
   }
 
-  /// For rules that are about the frame.
+  /// The payload for rules about the frame.
   private static let alert = #"{"aps":{"alert":"§"}}"#
 
   /// A fault with a usual payload around it; § is a text.
@@ -84,7 +84,7 @@ public struct FaultyPush: Sendable {
     .urlArgsType: #"{"aps":{"alert":"§","url-args":"north"}}"#,
   ]
 
-  /// Payloads that are no text, or not of the usual length.
+  /// Payloads that are not text, or not of the usual length.
   private static func bytes(_ rule: PayloadRule, _ text: String) -> [UInt8]? {
     let alert = Array("{\"aps\":{\"alert\":\"\(text)\"}}".utf8)
     func long(_ count: Int) -> [UInt8] {

@@ -16,7 +16,7 @@ public struct JudgementTable: Sendable {
     public var effects: PayloadEffects = []
   }
 
-  /// Open addressing: a power of two, at least twice as many places as entries.
+  /// A hash table with open addressing: its size is a power of two, and at least twice the number of entries.
   @usableFromInline var entries = [Entry](repeating: Entry(), count: 512)
   private var kept = 0
   private let limit: Int
@@ -27,7 +27,7 @@ public struct JudgementTable: Sendable {
   /// - Parameter limit: judgements that are kept.
   public init(limit: Int) { self.limit = max(1, limit) }
 
-  /// Stands for the years and topics of an environment in a digest.
+  /// A digest seed for an environment's year and topic.
   package static func seed(era: Int?, topic: PayloadTopic) -> UInt64 {
     UInt64(truncatingIfNeeded: era ?? 0) << 40 ^ topic.number << 56 ^ 0x2545_f491_4f6c_dd1d
   }
@@ -39,7 +39,7 @@ public struct JudgementTable: Sendable {
     return ContentDigest(payload, seed: seed ^ (form &* 0x9e37_79b9_7f4a_7c15)).value | 1
   }
 
-  /// Where the judgement of a digest is, until something is added; `nil` when it is to be made.
+  /// The index of a digest's judgement, valid until the next one is added; `nil` if there is none.
   @inlinable @inline(__always)
   public func index(of digest: UInt64) -> Int? {
     var index = Int(truncatingIfNeeded: digest >> 20) & (entries.count - 1)
@@ -61,7 +61,7 @@ public struct JudgementTable: Sendable {
 
   /// Judges a payload that has no judgement yet, and keeps it.
   ///
-  /// - Parameter forgotten: takes those that are forgotten to make room.
+  /// - Parameter forgotten: called with each judgement that is dropped to make room.
   public mutating func add(
     _ digest: UInt64, _ payload: RawSpan, in environment: PayloadEnvironment, mark: Int = 0,
     forgotten: (Entry) -> Void
@@ -102,7 +102,7 @@ public struct JudgementTable: Sendable {
     kept = 0
   }
 
-  /// Calls `body` with what is kept.
+  /// Calls `body` with each judgement that is kept.
   public func eachKept(_ body: (Entry) -> Void) {
     for entry in entries where entry.digest != 0 { body(entry) }
   }
@@ -124,7 +124,8 @@ extension PayloadTopic {
 }
 
 extension PushFrame {
-  /// Whether a frame may break one of the rules about expirations and tokens: few do, and a look tells the others.
+  /// Whether a frame may break one of the rules about expirations and tokens. Few do; this quick check excludes the
+  /// others.
   ///
   /// - Parameter sentAt: seconds since 1970, if known.
   @inlinable @inline(__always)
@@ -139,7 +140,7 @@ extension PushFrame {
       }
     }
     guard token.byteCount == 32 else { return true }
-    // No digit, letter or blank has a byte above 7f, so one such byte shows that it is no text.
+    // No digit, letter or space has a byte above 7f, so one such byte shows that the token is not text.
     let (first, second) = (token.uint64(at: 0), token.uint64(at: 8))
     return first == second || (first | second) & 0x8080_8080_8080_8080 == 0
   }

@@ -1,9 +1,9 @@
-/// Which known key an unknown one resembles.
+/// Finds the known key that an unknown one resembles.
 ///
-/// Names are compared in normal form, in lower case and without `-`, `_`, `.` and blanks, by the number of insertions,
-/// deletions, substitutions and swaps of neighbours. Only payloads with a fault come here.
+/// Names are compared in normal form, in lower case and without `-`, `_`, `.` and spaces, by the number of insertions,
+/// deletions, substitutions and swaps of neighbours. It runs only for payloads with a fault.
 enum KeyLikeness {
-  /// The known key that `name`, which stands in a dictionary of `level`, resembles most.
+  /// The known key that `name`, a key in a dictionary of `level`, resembles most.
   static func best(for name: String, in level: PayloadKey.Level) -> PayloadKey? {
     let form = normalForm(name)
     var best: (key: PayloadKey, distance: Int)?

@@ -9,14 +9,14 @@ struct LocalizedFormat {
   }
 
   let pieces: [Piece]
-  /// Pieces that are kept; further ones are left out.
+  /// The most pieces that are kept; further ones are dropped.
   private static let maximumPieces = 1 << 16
-  /// There are further ones.
+  /// Pieces were dropped.
   private let isCut: Bool
   /// UTF-8 bytes of a text; a device shows far fewer.
   static let longestText = 1 << 16
 
-  /// Reads it from left to right; a percent sign that begins nothing else stands for itself.
+  /// Parses the format from left to right; a percent sign that begins no placeholder is literal.
   init(_ format: String) {
     var pieces: [Piece] = []
     var plain = String.UnicodeScalarView()
@@ -53,14 +53,14 @@ struct LocalizedFormat {
   /// The number in `n$@`, and its digits.
   private static func position(_ rest: Substring.UnicodeScalarView) -> (number: Int, digits: String)? {
     let digits = rest.prefix { ("0"..."9").contains($0) }
-    // No array has as many arguments as the largest number says.
+    // Limited, because no array has as many arguments as the largest number.
     let number = digits.reduce(0) { min($0 * 10 + Int($1.value & 15), 1_000_000) }
     guard number > 0, rest.dropFirst(digits.count).starts(with: "$@".unicodeScalars) else { return nil }
     return (number, String(digits))
   }
 
   /// The first placeholder that a push does not fill, though `printf` or `String(format:)` would: `%s`, `%d`, `%1$s`,
-  /// `%.2f`; or those with and without a position where there are both.
+  /// `%.2f`; or, if the format mixes placeholders with and without a position, these.
   static func unfilledPlaceholder(of format: String) -> String? {
     let scalars = Array(format.unicodeScalars)
     var (index, hasNext, position) = (0, false, String?.none)
@@ -99,7 +99,7 @@ struct LocalizedFormat {
     return (String(text.unicodeScalars[..<end]), true)
   }
 
-  /// How many arguments it needs: the highest number, or as many as there are without one.
+  /// The number of arguments needed: the highest position, or the number of placeholders without one.
   var argumentsNeeded: Int {
     var (highest, inTurn) = (0, 0)
     for piece in pieces {
@@ -114,8 +114,8 @@ struct LocalizedFormat {
 
   /// The text with its arguments; a placeholder without one stays. Inserted text is not read again.
   ///
-  /// Of a text that is longer than `longestText` the beginning is there, and `isCut` is `true`: a format of some megabytes
-  /// can repeat an argument until memory ends.
+  /// A text longer than `longestText` is cut, and `isCut` is `true`: a format of some megabytes can repeat an argument
+  /// until memory ends.
   func filled(with arguments: [String]) -> (text: String, isComplete: Bool, isCut: Bool) {
     var text = ""
     var isComplete = true

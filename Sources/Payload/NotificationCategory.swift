@@ -25,7 +25,7 @@ public struct NotificationCategory: Sendable, Equatable {
   }
 
   public var actions: [Action]
-  /// The identifiers of those for narrow places; `nil`: the first of `actions`.
+  /// The identifiers of the actions for narrow places; `nil`: the first of `actions`.
   public var minimal: [String]?
 
   public init(actions: [Action], minimal: [String]? = nil) {
@@ -33,7 +33,7 @@ public struct NotificationCategory: Sendable, Equatable {
     self.minimal = minimal
   }
 
-  /// The titles behind *Options*: four at most.
+  /// The titles of the actions under *Options*: at most four.
   var options: [String] { actions.prefix(4).map(\.title) }
 
   /// The titles on the lock screen, in banners and in Notification Center: two at most.
@@ -47,7 +47,7 @@ public struct NotificationCategory: Sendable, Equatable {
 public struct AppResources: Sendable {
   /// `Localizable.strings` by language (`ja`, `pt-BR`): key to format.
   public var strings: [String: [String: String]]
-  /// By identifier.
+  /// Categories by identifier.
   public var categories: [String: NotificationCategory]
 
   public init(strings: [String: [String: String]] = [:], categories: [String: NotificationCategory] = [:]) {

@@ -1,11 +1,11 @@
-/// Facts about a sending besides its payload; those that are `nil` are unknown, and rules that need them are not run.
+/// Facts about a sending besides its payload. `nil` means unknown: rules that need the fact are not run.
 public struct PayloadEnvironment: Sendable {
   /// Year of sending, 2009 to 2021. It decides the limit of 256, 2,048 or 4,096 bytes and which keys exist.
   public var era: Int?
   public var topic: PayloadTopic
   /// The fields of the frame. Without them (a payload file) frame, silent and priority rules are not run.
   public var frame: PushFrame?
-  /// `Localizable.strings` of one language, key to format, for the rules about keys and their arguments.
+  /// `Localizable.strings` of one language, by key, for the rules about keys and their arguments.
   public var strings: [String: String]?
 
   public init(
@@ -18,12 +18,12 @@ public struct PayloadEnvironment: Sendable {
   }
 }
 
-/// The kind of a push's topic, as far as rules depend on it; one connection has one.
+/// The kind of a push's topic, as far as rules depend on it; a connection has one topic.
 public enum PayloadTopic: Sendable, Hashable {
   case unknown
-  /// Any that is not one of the others.
+  /// A topic of no other kind.
   case app
-  /// The app is known to be a Newsstand app, which no payload tells from 2013 on.
+  /// The app is known to be a Newsstand app, which payloads do not show from 2013 on.
   case newsstand
   /// `….voip`: the app gets the payload, and the system shows nothing.
   case voip
@@ -36,7 +36,7 @@ public enum PayloadTopic: Sendable, Hashable {
   /// `….complication`: the app gets the payload for its complication on a watch, and the system shows nothing.
   case complication
 
-  /// Takes a topic's name apart, as a certificate or the user gives it; `nil` and an empty name are unknown.
+  /// Parses a topic's name as given by a certificate or the user; `nil` and an empty name are unknown.
   public init(name: String?) {
     switch name {
     case nil, "": self = .unknown
@@ -67,7 +67,7 @@ public struct PushFrame: Sendable {
   public var priority: UInt8?
   /// The expiration date as it was sent, in seconds since 1970; command 0 has none.
   public var expiration: UInt32?
-  /// When it was sent, in seconds since 1970.
+  /// The time of sending, in seconds since 1970.
   public var sentAt: Int64?
   /// The device token. A hot path leaves it out and calls `PayloadJudge.rules(ofToken:era:)`.
   public var token: [UInt8]?

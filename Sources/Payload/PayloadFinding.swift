@@ -1,15 +1,15 @@
 import Bytes
 
-/// One rule that a payload breaks, and where.
+/// One rule that a payload breaks, with its position.
 public struct PayloadFinding: Sendable, Equatable {
   public enum Detail: Sendable, Equatable {
-    /// So many bytes.
+    /// A number of bytes.
     case bytes(Int)
-    /// This key, or the argument or value that stands there.
+    /// The key, argument or value at the position.
     case key(String)
-    /// A key, and the known one that it resembles.
+    /// A key, and the known key that it resembles.
     case suggestion(String, instead: String)
-    /// What is particular to the payload, in words.
+    /// A description of the payload's fault, in words.
     case note(String)
   }
 
@@ -37,7 +37,7 @@ public struct PayloadPosition: Sendable, Equatable {
   /// Counted in characters of UTF-8 (Unicode scalars), as editors do.
   public let column: Int
 
-  /// The place of the byte at `offset`, or of the end where that is behind the text. Linear in `offset`.
+  /// The position of the byte at `offset`, clamped to the text's end. Linear in `offset`.
   public init(offset: Int, in text: RawSpan) {
     var (line, column) = (1, 1)
     let end = min(max(offset, 0), text.byteCount)
@@ -60,8 +60,8 @@ public struct PayloadJudgement: Sendable, Equatable {
   public var rules: PayloadRuleSet
   public var kind: PayloadKind
   public var effects: PayloadEffects
-  /// Where and what, sorted by place, those of the whole first; empty unless asked for. Rules about keys and texts have
-  /// one for each key and text, others one.
+  /// Positions and details, sorted by position, findings about the whole payload first; empty unless requested. Rules
+  /// about keys and texts have a finding for each key and text, other rules one.
   public var findings: [PayloadFinding]
 
   public var isClean: Bool { rules.isEmpty }

@@ -6,7 +6,7 @@ extension Judging {
   private static var firstDate: UInt32 { 1_000_000_000 }
   private static var longestLife: Int64 { 366 * 86_400 }
 
-  /// Judges the frame by itself, whatever the payload.
+  /// Judges the frame alone, regardless of the payload.
   mutating func judgeFrame(_ frame: PushFrame) {
     if frame.command >= 2, let priority = frame.priority, priority != 5, priority != 10 { report(.priorityValue) }
     if frame.command > 0, let expiration = frame.expiration { judgeExpiration(expiration, frame.sentAt) }
@@ -81,11 +81,11 @@ extension PayloadJudge {
     }
   }
 
-  /// Whether one token got more background pushes than a device lets through: more than three within an hour, of a
-  /// Newsstand app two within a day.
+  /// Whether one token got more background pushes than a device delivers: more than three within an hour; for a
+  /// Newsstand app, more than one within a day.
   ///
-  /// - Parameter sendings: when pushes with distinct payloads were sent to it that wake the app and have no alert, in
-  ///   seconds and any order.
+  /// - Parameter sendings: the times, in seconds and any order, of its pushes with distinct payloads that wake the app
+  ///   and have no alert.
   package static func isTooOften(_ sendings: [Int64], kind: PayloadKind) -> Bool {
     let sorted = sendings.sorted()
     let (further, seconds): (Int, Int64) = kind == .newsstand ? (1, 86_400) : (3, 3_600)
@@ -95,7 +95,7 @@ extension PayloadJudge {
 }
 
 extension PayloadJudgement {
-  /// Adds `background_too_often` where the sendings of this payload's series to one token break it.
+  /// Adds `background_too_often` if a series of this payload's sendings to one token breaks that rule.
   public mutating func judge(sendings: [Int64]) {
     guard kind != .voip, effects.contains(.background), !effects.contains(.alert),
       PayloadJudge.isTooOften(sendings, kind: kind)

@@ -41,8 +41,8 @@ extension Judging {
     judgeAPS(aps, isExempt: isExempt, tape, text)
   }
 
-  /// The value of `mdm`, which stands alone in a payload of device management. An app whose topic is known may have data
-  /// of that name.
+  /// Judges the value of `mdm`, the only key of a device management payload. An app with a known topic may have data
+  /// with that name.
   private mutating func judgeManagement(_ value: Int?, keys: Int, _ tape: JSONTape) {
     guard topic == .management || topic == .unknown else { return }
     guard let value else { return report(.mdmMissing, at: 0) }
@@ -84,7 +84,7 @@ extension Judging {
     if let frame { judgePriority(frame) }
   }
 
-  /// Finds the place of a key in a dictionary of `level`, or what is wrong with it.
+  /// Finds the known key that a key in a dictionary of `level` is, or reports what is wrong with it.
   mutating func judgeKey(
     _ key: Int, in level: PayloadKey.Level, _ members: inout PayloadMembers, _ tape: JSONTape, _ text: RawSpan
   ) {
@@ -108,7 +108,7 @@ extension Judging {
     }
   }
 
-  /// Without `aps`: a dictionary that was to be it.
+  /// Judges a payload without `aps`: finds a dictionary that was meant to be it.
   private mutating func judgeMissing(_ tape: JSONTape, _ text: RawSpan) {
     tape.forEachKey(ofObject: 0) { key in
       guard tape.kind(key + 1) == .object, tape.nodes[key].end - tape.nodes[key].start <= 64,
@@ -119,7 +119,7 @@ extension Judging {
     }
   }
 
-  /// Keys of `aps` that stand beside it, and not in it.
+  /// Reports keys of `aps` that are next to it instead of in it.
   private mutating func judgeBeside(_ members: PayloadMembers, _ tape: JSONTape, _ text: RawSpan) {
     tape.forEachKey(ofObject: 0) { key in
       if let known = tape.knownKey(key, text), known.isTakenForCustomData, members[known] == nil {

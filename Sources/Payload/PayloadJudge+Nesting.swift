@@ -1,8 +1,8 @@
 import Bytes
 
-/// Where `aps` stands that is not at the top: in an envelope of another service.
+/// Finds an `aps` that is not at the top level, but in an envelope of another service.
 extension Judging {
-  /// Most objects and arrays that are looked through.
+  /// The most objects and arrays that are searched.
   private static var most: Int { 10_000 }
 
   /// The path of the object that has an `aps` dictionary: `message.apns.payload`, or `the text of APNS` where it is

@@ -36,7 +36,7 @@ extension Judging {
     }
   }
 
-  /// Whether a flag is the number 1; what is neither 1 nor 0 breaks `rule`.
+  /// Whether a flag is the number 1; a value other than 1 and 0 breaks `rule`.
   private mutating func isOne(_ flag: Int?, _ rule: PayloadRule, _ tape: JSONTape, _ text: RawSpan) -> Bool {
     guard let flag else { return false }
     switch tape.smallNumber(flag, text) {
@@ -130,7 +130,7 @@ extension Judging {
     }
   }
 
-  /// A text, its key and the arguments of its key.
+  /// Judges a text, its localization key and that key's arguments.
   private mutating func judgeLocalized(
     _ members: PayloadMembers, _ plain: PayloadKey, _ key: PayloadKey, _ arguments: PayloadKey, allowsNull: Bool,
     _ tape: JSONTape, _ text: RawSpan
@@ -167,9 +167,9 @@ extension Judging {
   }
 }
 
-/// Names of sound files that the system plays: Linear PCM, MA4, µ-law and a-law in these containers.
+/// Names of sound files with Linear PCM, MA4, µ-law or a-law, in containers that the system plays.
 enum SoundName {
-  /// Whether a string is `default` or a bare name with one of the endings, in any case.
+  /// Whether a string is `default`, or a bare name with one of the extensions, in any case.
   static func isValid(_ tape: JSONTape, _ sound: Int, _ text: RawSpan) -> Bool {
     guard tape.nodes[sound].hasEscapes else { return isValid(text.extracting(tape.contents(sound))) }
     return isValid(tape.stringBytes(sound, text).rawBytes)

@@ -1,10 +1,10 @@
 import Bytes
 
-/// Judges payloads: which rules they break, and of what kind they are.
+/// Judges payloads: which rules they break, and which kind they are.
 ///
-/// It keeps its memory from one payload to the next, so a clean payload allocates nothing. A judgement is a pure function
-/// of the payload and its environment. Faults of the frame come first, then those of the bytes, then of the JSON text;
-/// the rules about keys are run on an object with an `aps` dictionary.
+/// It reuses its memory, so a clean payload allocates nothing. A judgement is a pure function of the payload and its
+/// environment. Faults of the frame come first, then those of the bytes, then of the JSON text; the rules about keys
+/// are run on an object with an `aps` dictionary.
 public struct PayloadJudge: Sendable {
   var tape = JSONTape()
 
@@ -12,7 +12,7 @@ public struct PayloadJudge: Sendable {
 
   /// Judges one payload, in one pass over its bytes and one over its keys.
   ///
-  /// - Parameter findsPlaces: the judgement has findings, with their places and details.
+  /// - Parameter findsPlaces: whether the judgement has findings with positions and details.
   public mutating func judge(
     _ payload: RawSpan, in environment: PayloadEnvironment = PayloadEnvironment(), findsPlaces: Bool = false
   ) -> PayloadJudgement {
@@ -55,7 +55,7 @@ public struct PayloadJudge: Sendable {
   }
 }
 
-/// One judgement while it is made.
+/// The state of one judgement.
 struct Judging {
   let era: Int?
   let topic: PayloadTopic
@@ -82,7 +82,7 @@ struct Judging {
   /// Whether the era is unknown or not after `year`.
   func isUpTo(_ year: Int) -> Bool { era.map { $0 <= year } ?? true }
 
-  /// Notes that a rule is broken; the first place is kept, or every one where keys and texts are told one by one.
+  /// Notes that a rule is broken. The first position is kept, or each one for rules about single keys and texts.
   mutating func report(
     _ rule: PayloadRule, at offset: Int? = nil, _ detail: @autoclosure () -> PayloadFinding.Detail? = nil
   ) {
@@ -116,7 +116,8 @@ struct Judging {
     report(rule, at: rule == .payloadBadUTF8 ? Self.firstBadUTF8(text) ?? fault.offset : fault.offset, note)
   }
 
-  /// What is wrong with a backslash where JSON stops: an escape of another language, or text that was escaped as a whole.
+  /// The cause of a backslash at which JSON parsing stops: an escape of another language, or a text that was escaped as
+  /// a whole.
   private func noteOnBackslash(_ text: RawSpan, at offset: Int) -> PayloadFinding.Detail? {
     guard offset + 1 < text.byteCount, text.byte(at: offset) == UInt8(ascii: "\\") else { return nil }
     switch text.byte(at: offset + 1) {
@@ -130,7 +131,7 @@ struct Judging {
     }
   }
 
-  /// Characters come first: what is not UTF-8 cannot be read as JSON.
+  /// Encoding comes first: bytes that are not UTF-8 cannot be parsed as JSON.
   static func rule(of fault: JSONFault, _ text: RawSpan) -> PayloadRule {
     if firstBadUTF8(text) != nil { return .payloadBadUTF8 }
     return switch fault.problem {

@@ -1,13 +1,13 @@
 import Bytes
 
-/// Names for the keys of an object that are not documented: of the same length, the same for the same key, and
-/// different ones for different keys.
+/// Replacements for the undocumented keys of an object: of the same length, equal for equal keys, and different for
+/// different keys.
 struct PayloadKeyNames {
-  /// Where an object stands.
+  /// The position of an object in a payload.
   enum Level {
     case root(hasAPS: Bool)
     case aps, alert, sound
-    /// In an app's own data.
+    /// In the app's own data.
     case other
 
     /// Whether a key is documented for an object of this level, or for another one of `aps`, where it is misplaced.
@@ -20,7 +20,7 @@ struct PayloadKeyNames {
       }
     }
 
-    /// The level by which unknown keys are compared with known ones; `nil`: they are not.
+    /// The level whose known keys unknown ones are compared with; `nil`: they are not compared.
     fileprivate var compared: PayloadKey.Level? {
       switch self {
       case .aps: .aps
@@ -41,11 +41,11 @@ struct PayloadKeyNames {
   /// Notes a key that stays.
   mutating func keep(_ key: [UInt8]) { used.insert(key) }
 
-  /// The name for a key.
+  /// The replacement for a key.
   ///
   /// - Parameters:
-  ///   - length: of the name.
-  ///   - isDictionary: its value is one, which `aps` was perhaps meant to be.
+  ///   - length: the length of the replacement.
+  ///   - isDictionary: the value is a dictionary, which may have been meant to be `aps`.
   mutating func name(for key: [UInt8], _ length: Int, isDictionary: Bool) -> [UInt8] {
     if let name = given[key], name.count == length { return name }
     let name = misspelt(key, length, isDictionary) ?? plain(length, isDictionary)
@@ -61,7 +61,7 @@ struct PayloadKeyNames {
     let words = Array("xabcdefghijklmnopqrstuvwyzXABCDEFGHIJKLMNOPQRSTUVWYZ0123456789".utf8)
     return words + (UInt8(0x20)...0x7f).filter { !words.contains($0) && $0 != 0x22 && $0 != 0x5c }
   }()
-  /// Names that are tried before one is used twice.
+  /// The number of replacements that are tried before one is used twice.
   private static let maximumTries = 1_000
 
   private mutating func plain(_ length: Int, _ isDictionary: Bool) -> [UInt8] {

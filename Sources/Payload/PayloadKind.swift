@@ -1,16 +1,16 @@
-/// The purpose of a push, told from its payload and topic.
+/// The purpose of a push, derived from its payload and topic.
 public enum PayloadKind: String, Sendable, CaseIterable, Codable {
   case alert
-  /// It is shown and wakes the app.
+  /// It is shown, and wakes the app.
   case alertBackground = "alert_background"
   /// It wakes the app and shows nothing, though it may set a badge or play a sound.
   case background
   case badgeOnly = "badge_only"
   /// Nothing that the system acts on; Wallet and device management, too.
   case empty
-  /// No payload, no JSON object, or `aps` is no dictionary.
+  /// No payload, not a JSON object, or `aps` is not a dictionary.
   case invalid
-  /// It calls for the app's extension, which is not called without an alert.
+  /// It requests the app's extension, which does not run without an alert.
   case mutable
   case newsstand
   case soundOnly = "sound_only"

@@ -1,19 +1,19 @@
 import Bytes
 
-/// Replaces everything in a payload but what is known to be structure, byte for byte.
+/// Replaces everything in a payload except known structure, byte for byte.
 ///
-/// These stay: brackets, commas, colons and white space; lengths; true, false and null; the names of documented keys
-/// where they have their meaning, `default` as a sound, interruption levels, and 0 or 1 as a flag. Texts become x,
-/// other keys x with letters that tell them apart, numbers 1, with their sign and a point where they are not whole. A
-/// placeholder keeps what a rule of payloads asks of the value: the ending of a sound's file, an object in a text, half
-/// a surrogate pair, a key's likeness to a documented one. A text in UTF-16 or UTF-32 stays in its encoding.
+/// These stay: brackets, commas, colons and white space; lengths; true, false and null; the names of documented keys in
+/// their documented places, `default` as a sound, interruption levels, and 0 or 1 as a flag. Texts become x, other keys
+/// x with letters that tell them apart, numbers 1, with their sign and a point where they are not whole. A placeholder
+/// keeps the properties that payload rules check: the extension of a sound's file, an object in a text, half a
+/// surrogate pair, a key's likeness to a documented one. A text in UTF-16 or UTF-32 stays in its encoding.
 ///
-/// What is no JSON is replaced as a whole, by a text of the same length with the same kind of fault.
+/// A payload that is not JSON is replaced as a whole, by a text of the same length with the same kind of fault.
 ///
 /// A tag, a pseudonym of the whole payload, is written into the first letters and digits of the placeholders, so that
 /// different payloads stay different where there is room for it.
 package struct PayloadRedaction {
-  /// What stands for a value or a key.
+  /// The kind of value or key that a placeholder replaces.
   private enum Role {
     /// A text, or a number of no meaning.
     case value
@@ -33,8 +33,8 @@ package struct PayloadRedaction {
 
   package init() {}
 
-  /// Redacts the payload that `range` of `bytes` holds. Linear in its length, but for its unknown keys in `aps` and
-  /// `alert`, each of which is compared with the documented ones.
+  /// Redacts the payload that `range` of `bytes` holds. Linear in its length, except that each unknown key in `aps` and
+  /// `alert` is compared with the documented ones.
   ///
   /// - Parameter tag: a pseudonym of the payload, of 16 bytes; empty: placeholders are x and 1 alone.
   package mutating func redact(_ bytes: inout [UInt8], in range: Range<Int>, tag: [UInt8] = []) {
@@ -49,8 +49,8 @@ package struct PayloadRedaction {
     }
     let unit = place.encoding.unit
     guard let converted = place.converted(payload.rawBytes) else {
-      // Half a surrogate pair is no text in any of them. Without a byte order mark letters come first: the zeros in the
-      // first four bytes tell the encoding.
+      // Half a surrogate pair is not text in any encoding. Without a byte order mark letters come first: the zeros
+      // in the first four bytes identify the encoding.
       let letters = place.start > 0 ? 0 : 4 / unit
       for index in 0..<(place.end - place.start) / unit {
         let value = index < letters ? 0x78 : 0xd800 | UInt16(self.tag.byte())
@@ -64,8 +64,8 @@ package struct PayloadRedaction {
     }
   }
 
-  /// - Parameter encoding: that of the payload, whose units are counted.
-  /// - Returns: a byte for each unit.
+  /// - Parameter encoding: the encoding of the payload, whose code units are counted.
+  /// - Returns: a byte for each code unit.
   private mutating func redacted(_ text: [UInt8], _ encoding: PayloadText.Encoding) -> [UInt8] {
     let text = text.rawBytes
     if let fault = tape.read(text) {
@@ -79,7 +79,7 @@ package struct PayloadRedaction {
     for index in tape.nodes.indices where tape.kind(index) != .object && tape.kind(index) != .array {
       let node = tape.nodes[index]
       let isText = node.kind == .string
-      // With the opening quote.
+      // Up to and including the opening quote.
       result.append(copying: text.extracting(copied..<Int(node.start) + (isText ? 1 : 0)))
       copied = Int(node.end) - (isText ? 1 : 0)
       switch node.kind {
@@ -159,7 +159,7 @@ package struct PayloadRedaction {
       key = Int(tape.nodes[key + 1].next)
     }
     if isWithoutOthers { return }
-    // Of a key that comes again the last one counts, and it decides the name.
+    // If a key is repeated, the last value counts, and it decides the name.
     for isRepeated in [false, true] {
       key = object + 1
       while key < end {
@@ -250,16 +250,16 @@ private struct PayloadTag {
   private var letters = 0
   private var digits = 0
   private var others = 0
-  /// Not those that a literal of JSON begins with.
+  /// Letters without those that begin a JSON literal.
   private static let alphabet = Array("xabcdeghijklmopqrsuvwyz".utf8)
-  /// What no text in UTF-8 has, and no byte order mark.
+  /// Bytes that occur neither in UTF-8 nor in a byte order mark.
   private static let invalid: [UInt8] = [0xc0, 0xc1] + Array(0xf5...0xfd)
-  /// The first half of a tag is for letters, the other one for digits.
+  /// The first half of a tag is used for letters, the second for digits.
   private static let half = 8
 
   init(_ bytes: [UInt8]) { self.bytes = bytes.count >= 2 * Self.half ? bytes : [] }
 
-  /// The next letter; `nil` behind the last.
+  /// The next letter; `nil` after the last.
   mutating func letter() -> UInt8? {
     guard !bytes.isEmpty, letters < Self.half else { return nil }
     letters += 1
@@ -273,7 +273,7 @@ private struct PayloadTag {
     return UInt8(ascii: "1") + bytes[Self.half + digits - 1] % 9
   }
 
-  /// The next byte as it is; 0 behind the last.
+  /// The next byte of the tag; 0 after the last.
   mutating func byte() -> UInt8 {
     guard !bytes.isEmpty, others < Self.half else { return 0 }
     others += 1
@@ -286,7 +286,7 @@ private struct PayloadTag {
   }
 }
 
-/// Texts that have a fault of the grammar, and say nothing else.
+/// Texts with a fault of the grammar, and no other content.
 private enum PayloadFault {
   /// A text of `count` bytes that breaks the same rule.
   static func template(_ rule: PayloadRule, _ count: Int, _ tag: inout PayloadTag, _ tape: inout JSONTape) -> [UInt8] {
@@ -303,7 +303,7 @@ private enum PayloadFault {
     case .jsonControlCharacter: (begin, end) = ("\"\u{1}", "")
     default: (begin, end) = ("", "")
     }
-    // Between the brackets stands a number.
+    // The brackets enclose a number.
     let isNumber = rule == .jsonTrailingComma
     func filler() -> UInt8 {
       isNumber ? tag.digit() ?? UInt8(ascii: "1") : tag.letter() ?? UInt8(ascii: "x")
@@ -327,7 +327,7 @@ extension PayloadText.Encoding {
     }
   }
 
-  /// How many units a part of a valid text in UTF-8 takes in this encoding.
+  /// The number of code units that a part of a valid UTF-8 text needs in this encoding.
   fileprivate func units(_ text: RawSpan, _ range: Range<Int>) -> Int {
     if self == .utf8 { return range.count }
     let isPaired = unit == 2

@@ -6,7 +6,7 @@ public struct PayloadRendering: Sendable, Equatable {
   public enum Note: String, Sendable, CaseIterable, Comparable {
     case alertIgnored = "alert_ignored"
     case argsNotStrings = "args_not_strings"
-    /// A placeholder without an argument is shown as it is; what a device prints is not stated.
+    /// A placeholder without an argument is shown as is; what a device shows is not documented.
     case argsTooFew = "args_too_few"
     /// Whether the app wakes is not certain.
     case backgroundUnsure = "background_unsure"
@@ -32,7 +32,7 @@ public struct PayloadRendering: Sendable, Equatable {
 
     public static func < (a: Self, b: Self) -> Bool { a.rawValue < b.rawValue }
 
-    /// The rule that the payload breaks with it, where there is one.
+    /// The rule that the payload breaks along with the note, if any.
     public var rule: PayloadRule? {
       switch self {
       case .alertIgnored: .alertType
@@ -53,9 +53,9 @@ public struct PayloadRendering: Sendable, Equatable {
   /// Buttons by place. Close, View, Options and OK are names: a device shows them in its language.
   public struct Buttons: Sendable, Equatable {
     public var dialog: [String] = []
-    /// Behind *Options*.
+    /// The actions under *Options*.
     public var options: [String] = []
-    /// On the lock screen, in banners and in Notification Center.
+    /// The actions on the lock screen, in banners and in Notification Center.
     public var compact: [String] = []
   }
 
@@ -76,9 +76,9 @@ public struct PayloadRendering: Sendable, Equatable {
 
   init() {}
 
-  /// Renders a payload as a device does that runs `system` in `language`.
+  /// Renders a payload like a device that runs `system` in `language`.
   ///
-  /// There is no fall-back to another language: a table that is not there has no keys.
+  /// There is no fallback to another language: a missing table has no keys.
   public init(of payload: RawSpan, on system: SystemVersion, language: String, resources: AppResources) {
     var renderer = PayloadRenderer(
       system: system, strings: resources.strings[language] ?? [:], categories: resources.categories)

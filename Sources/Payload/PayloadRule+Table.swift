@@ -2,7 +2,7 @@
 extension PayloadRule {
   typealias Row = (rule: PayloadRule, severity: Severity, sentence: String)
 
-  /// One row a rule, in the order of `allCases`.
+  /// One row per rule, in the order of `allCases`.
   static let table: [Row] = [
     (.alertJSONText, .warning, "The text of the alert is a JSON object, so the user sees braces."),
     (.alertNoText, .warning, "The alert has no text to show."),

@@ -1,5 +1,4 @@
-/// The faults of a payload, its frame or how often it is sent; the raw values are the codes of records and
-/// reports.
+/// The faults of a payload, its frame or its frequency; the raw values are the codes in records and reports.
 ///
 /// In the order of their codes, which is the order of every list. Sources of the rules: Apple's *Local and Remote
 /// Notification Programming Guide* of 2015-09-16 and what it refers to; see `explanation`.
@@ -83,7 +82,7 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
   public enum Severity: String, Sendable, CaseIterable, Comparable {
     /// Works, but costs or risks something.
     case advice
-    /// The user sees something else than was meant.
+    /// The user sees something other than intended.
     case warning
     /// The gateway or the device refuses or ignores the whole.
     case error
@@ -97,10 +96,10 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
 
   public var severity: Severity { Self.table[ordinal].severity }
 
-  /// One sentence for people: what was found and why it matters.
+  /// One sentence for people: the fault and its effect.
   public var explanation: String { Self.table[ordinal].sentence }
 
-  /// Whether each key or text that breaks it is told, and not only the first one.
+  /// Whether each key or text that breaks it gets a finding, instead of the first one only.
   var isToldEach: Bool {
     switch self {
     case .keyMisplaced, .keyMisspelt, .keyTooNew, .keyUnknown, .textDoubleEscaped, .textHTMLEntities, .textPrivateUse:
@@ -112,7 +111,7 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
   /// Its place in `allCases`.
   @usableFromInline @inline(__always)
   var ordinal: Int {
-    // Safe: an enumeration of fewer than 256 cases without values is one byte, the number of its case.
+    // Safe: an enumeration of fewer than 256 cases without values is one byte, the case's number.
     Int(unsafe unsafeBitCast(self, to: UInt8.self))
   }
 

@@ -42,7 +42,7 @@ public struct PayloadRuleSet: Sendable, Hashable, Sequence, ExpressibleByArrayLi
     return union
   }
 
-  /// Whether one of them is an error.
+  /// Whether the set contains an error.
   public var hasErrors: Bool { !isEmpty && contains { $0.severity == .error } }
 
   /// The codes, sorted.

@@ -12,10 +12,10 @@ public struct PayloadSamples: Sendable {
   let era: Int
   let languages: [Int]
 
-  /// The languages that texts are in, those of most users first.
+  /// The available languages, the most used ones first.
   public static var languages: [String] { SampleTheme.languages }
 
-  /// - Parameter languages: those to use; unknown ones are passed over, and none left means all.
+  /// - Parameter languages: languages to use; unknown ones are ignored, and if none is known, all are used.
   public init(seed: UInt64, era: Int? = nil, languages: [String] = PayloadSamples.languages) {
     self.seed = seed
     self.era = era ?? 2016
@@ -62,14 +62,14 @@ public struct PayloadSamples: Sendable {
     return Array(short(kind, size, &draws).utf8)
   }
 
-  /// From this length on every size can be had: that of the shortest payload of the kind, with custom data where the
-  /// kind has no text.
+  /// The shortest length from which on every exact size is possible: that of the kind's shortest payload, with custom
+  /// data if the kind has no text.
   package static func shortestExactSize(of kind: PayloadKind) -> Int {
     let shortest = skeleton(kind).utf8.count
     return kind == .alert || kind == .alertBackground || kind == .invalid ? shortest : shortest + custom(0).utf8.count
   }
 
-  // MARK: the usual ones
+  // MARK: usual payloads
 
   private func usual(_ kind: PayloadKind, _ draws: inout SampleDraws) -> String {
     let theme = draws.pick(SampleTheme.all)
@@ -143,7 +143,7 @@ public struct PayloadSamples: Sendable {
     return skeleton.dropLast() + custom(ofLength: left, &draws) + "}"
   }
 
-  /// A text of so many bytes and at least one: what a theme says in one language, again and again, cut between characters.
+  /// A text of this many bytes, at least one: a theme's text in one language, repeated, and cut between characters.
   private func text(ofLength length: Int, _ draws: inout SampleDraws) -> String {
     var text = ""
     var left = max(1, length)
@@ -153,7 +153,7 @@ public struct PayloadSamples: Sendable {
       let sentence = LocalizedFormat(words.format).filled(with: [draws.pick(theme.firsts), draws.pick(theme.seconds)])
       for character in sentence.text + " " {
         let count = character.utf8.count
-        // A full stop takes the place of a character that is too long.
+        // A full stop replaces a character that is too long.
         text += count <= left ? String(character) : "."
         left -= count <= left ? count : 1
         if left == 0 { break }
@@ -164,12 +164,12 @@ public struct PayloadSamples: Sendable {
 
   private static func custom(_ length: Int) -> String { ",\"d\":\"\(String(repeating: "0", count: length))\"" }
 
-  /// A member of so many bytes, its comma included.
+  /// An object member of this many bytes, including its comma.
   private func custom(ofLength length: Int, _ draws: inout SampleDraws) -> String {
     ",\"d\":\"\(garbage(length - Self.custom(0).utf8.count, &draws))\""
   }
 
-  /// Letters and digits, as identifiers and signatures have them; no JSON text begins with the first one.
+  /// Letters and digits, as in identifiers and signatures; no JSON value begins with the first letter.
   private func garbage(_ length: Int, _ draws: inout SampleDraws) -> String {
     let letters = Array("XABCDEFGHJKLMNPQRSTUVWYZabcdefghijkmnopqrstuvwxyz0123456789-_".unicodeScalars)
     var text = String.UnicodeScalarView()

@@ -10,9 +10,9 @@ struct PayloadText {
   }
 
   var encoding = Encoding.utf8
-  /// Where the text begins: behind the byte order mark.
+  /// The offset at which the text begins: after the byte order mark.
   var start = 0
-  /// Where the text ends: before the final 00 bytes.
+  /// The offset at which the text ends: before trailing 00 bytes.
   var end: Int
 
   /// Looks at the first and last bytes.
@@ -25,7 +25,7 @@ struct PayloadText {
       return
     }
     let (first, second) = (payload.byte(at: 0), payload.byte(at: 1))
-    // Nearly all begin with a brace and something else.
+    // Nearly all payloads begin with a brace and another ASCII character.
     if first == 0 || second == 0 || first >= 0xef { lookAtBeginning(payload) }
     if encoding == .utf8 { trim(payload) }
   }
@@ -52,7 +52,7 @@ struct PayloadText {
     }
   }
 
-  /// The text as UTF-8, for those in another encoding; `nil` where it is not valid.
+  /// The text converted to UTF-8, if it is in another encoding; `nil` if it is not valid.
   func converted(_ payload: RawSpan) -> [UInt8]? {
     var bytes: [UInt8] = []
     var isValid = true
@@ -66,7 +66,7 @@ struct PayloadText {
     return isValid ? bytes : nil
   }
 
-  /// Where the byte at `offset` of the text that was judged stands in the payload.
+  /// The offset in the payload of the byte at `offset` of the judged text.
   func place(_ offset: Int, in payload: RawSpan) -> Int {
     guard encoding != .utf8 else { return start + offset }
     var (converted, place) = (0, start)
@@ -78,7 +78,7 @@ struct PayloadText {
     return place
   }
 
-  /// Calls `body` with each character and its length in the payload; `nil` for what is none.
+  /// Calls `body` with each character and its length in the payload; `nil` for invalid bytes.
   private func forEachScalar(_ payload: RawSpan, _ body: (Unicode.Scalar?, Int) -> Void) {
     var offset = start
     switch encoding {

@@ -21,6 +21,6 @@ struct SampleDraws: RandomNumberGenerator {
 
   mutating func happens(oneIn chances: Int) -> Bool { below(chances) == 0 }
 
-  /// One of them; the list is not empty.
+  /// A random element; the list must not be empty.
   mutating func pick<Element>(_ choices: [Element]) -> Element { choices[below(choices.count)] }
 }

@@ -2,7 +2,7 @@
 ///
 /// The texts have neither quotes nor backslashes nor control characters, so they stand in JSON as they are.
 struct SampleTheme: Sendable {
-  /// By language: a title and a format of two arguments, whose order differs from language to language.
+  /// The texts in one language: a title, and a format with two arguments, whose order depends on the language.
   struct Words: Sendable {
     let language: String
     let title: String
@@ -19,7 +19,7 @@ struct SampleTheme: Sendable {
   let seconds: [String]
   let words: [Words]
 
-  /// Who calls.
+  /// Names of callers.
   static let callers = ["Aiko", "Olu", "Rita", "Jens", "Мария", "伟", "민준", "ليلى", "+358 40 0123"]
 
   /// The languages that every theme has.

@@ -4,9 +4,9 @@ import Bytes
 @usableFromInline package enum PayloadRules {
   /// Whether the payload has `content-available` and nothing that a device would show or play: no alert, badge or sound.
   ///
-  /// Such a notification must not have priority 10. Any value of `content-available` but 0, `false` and `null` counts;
-  /// an alert, badge or sound counts by its key alone (clients sent an empty sound to be allowed priority 10). Of a
-  /// repeated key the last one counts. A payload that is not a JSON object is not silent.
+  /// Such a notification must not have priority 10. Any value of `content-available` except 0, `false` and `null`
+  /// counts; an alert, badge or sound counts by its key alone (clients sent an empty sound to be allowed priority 10).
+  /// Of a repeated key the last one counts. A payload that is not a JSON object is not silent.
   ///
   /// Payloads are searched for the key's hyphen first, which few have, and for letters written as escapes, which nearly
   /// none have, so this costs a few nanoseconds for all others.
@@ -61,8 +61,8 @@ import Bytes
     return isSilent
   }
 
-  /// Whether the string at `start` (its opening quote) is `name`, which has lower-case letters and hyphens only. Any of
-  /// them may be written as an escape, as `\u002d`.
+  /// Whether the string at `start` (its opening quote) is `name`, which has lower-case letters and hyphens only. Each
+  /// of its characters may be written as an escape, as `\u002d`.
   private static func isKey(_ name: StaticString, _ text: RawSpan, _ start: Int) -> Bool {
     var offset = start + 1
     for index in 0..<name.utf8CodeUnitCount {
@@ -81,7 +81,7 @@ import Bytes
     return text.byte(at: offset) == UInt8(ascii: "\"")
   }
 
-  /// The value of a hexadecimal digit; the text is valid JSON, so it is one.
+  /// The value of a hexadecimal digit. The text is valid JSON, so the byte is such a digit.
   private static func hexValue(_ digit: UInt8) -> UInt8 { (digit & 15) + (digit > 0x39 ? 9 : 0) }
 
   /// Whether the value at `offset` is neither a zero nor `false` nor `null`.
@@ -89,7 +89,7 @@ import Bytes
     switch text.byte(at: offset) {
     case UInt8(ascii: "f"), UInt8(ascii: "n"): return false
     case UInt8(ascii: "-"), UInt8(ascii: "0"):
-      // `0`, `-0`, `0.00` and `0e7`: a number is zero when no digit before its exponent is another one.
+      // `0`, `-0`, `0.00` and `0e7`: a number is zero if every digit before its exponent is 0.
       for digit in offset..<text.byteCount {
         switch text.byte(at: digit) {
         case UInt8(ascii: "1")...UInt8(ascii: "9"): return true

@@ -1,11 +1,11 @@
 import Bytes
 
-/// One push as it was sent: its fields, and a view of the bytes that they stand in.
+/// One push as sent: its fields, and a view of its bytes.
 ///
-/// Nothing is copied: `token` and `payload` point into the borrowed bytes.
+/// Nothing is copied: `token` and `payload` are views of the borrowed bytes.
 public struct Push: ~Escapable {
   public let fields: PushFields
-  /// All bytes of the push: of the binary protocol the frame, command byte included.
+  /// All bytes of the push; in the binary protocol the frame, command byte included.
   public let bytes: RawSpan
 
   @inlinable

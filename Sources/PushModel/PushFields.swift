@@ -1,4 +1,4 @@
-/// Where a field stands in the bytes of its push.
+/// The position of a field in the bytes of its push.
 public struct ByteField: Sendable, Equatable {
   @usableFromInline var start: UInt32
   @usableFromInline var count: UInt32
@@ -10,8 +10,9 @@ public struct ByteField: Sendable, Equatable {
   }
 
   /// - Parameters:
-  ///   - offset: bytes from the first byte of the push; 0 is that of an absent field, as no protocol begins with one.
-  ///   - length: bytes.
+  ///   - offset: the offset in bytes from the push's first byte; 0 means an absent field, as no protocol begins a push
+  ///     with a field.
+  ///   - length: the length in bytes.
   @inlinable public init(offset: Int, length: Int) {
     start = UInt32(truncatingIfNeeded: offset)
     count = UInt32(truncatingIfNeeded: length)
@@ -27,9 +28,9 @@ public struct ByteField: Sendable, Equatable {
 
 /// The fields of one push: numbers by value, byte strings by position. A plain value of 40 bytes that borrows nothing.
 ///
-/// A field that was absent is `nil`, or not present, which is not the same as zero or empty.
+/// An absent field is `nil`, or not present, which differs from zero or empty.
 public struct PushFields: Sendable, Equatable {
-  /// What only the protocol has that the push came over. Before the other fields: a parser writes it first.
+  /// Fields that only the push's protocol has. They precede the other fields, because a parser writes them first.
   public var detail: PushDetail
   /// UNIX seconds UTC after which APNs no longer stores the push; 0: never stored.
   public var expiration: UInt32?
@@ -41,18 +42,18 @@ public struct PushFields: Sendable, Equatable {
   @inlinable public init(_ detail: PushDetail) { self.detail = detail }
 }
 
-/// What only one protocol says of a push.
+/// The protocol-specific part of a push.
 public enum PushDetail: Sendable, Equatable {
   case binary(BinaryDetail)
 }
 
-/// What the binary protocol says of a push beside token, payload, expiration and priority.
+/// The fields of the binary protocol besides token, payload, expiration and priority.
 public struct BinaryDetail: Sendable, Equatable {
   public let command: BinaryCommand
   /// The four bytes by which an error response names the push, as a big-endian number.
   public var identifier: UInt32?
-  /// Unusual properties of the items. One byte instead of two flags: copying it then loads what was stored with the same
-  /// width, which allows store forwarding.
+  /// Unusual properties of the items. One byte instead of two flags: a copy then loads the width that was stored, which
+  /// allows store forwarding.
   @usableFromInline var oddities: UInt8 = 0
 
   @inlinable public init(_ command: BinaryCommand) { self.command = command }
@@ -76,14 +77,14 @@ public struct BinaryCommand: RawRepresentable, Sendable, Hashable {
 
   /// Token and payload only.
   @inlinable public static var simple: BinaryCommand { BinaryCommand(rawValue: 0) }
-  /// With identifier and expiration.
+  /// A notification with identifier and expiration.
   @inlinable public static var enhanced: BinaryCommand { BinaryCommand(rawValue: 1) }
   /// A frame of items.
   @inlinable public static var framed: BinaryCommand { BinaryCommand(rawValue: 2) }
 }
 
 extension PushFields {
-  /// What the binary protocol says of the push.
+  /// The fields of the binary protocol.
   @inlinable public var binary: BinaryDetail {
     @inline(__always) get {
       switch detail {

@@ -3,10 +3,10 @@ import Bytes
 /// A fault of a push that can be seen without knowing devices and certificates.
 public enum PushFault: Sendable, Hashable {
   case missingToken, missingPayload
-  /// The token is shorter or longer than those of devices.
+  /// The token is shorter or longer than a device's.
   case tokenSize
   case payloadSize
-  /// It is to be delivered at once, and has nothing to show or play.
+  /// The push requests immediate delivery, and has nothing to show or play.
   case silentAtOnce
 }
 
@@ -30,7 +30,7 @@ public struct PushRules: Sendable, Equatable {
   @inlinable @inline(__always)
   public func fault(of push: borrowing Push) -> PushFault? {
     let (token, payload) = (push.fields.token.length, push.fields.payload.length)
-    // Lengths as they must be need one look; which rule is broken is found out of the way.
+    // One comparison decides that all lengths are valid; the broken rule is determined out of line.
     if token < tokenLengths.lowerBound || token > tokenLengths.upperBound || token == 0 || payload == 0
       || payload > maximumPayloadLength
     {
@@ -48,8 +48,8 @@ public struct PushRules: Sendable, Equatable {
 }
 
 extension Push {
-  /// It is to be delivered at once, and has nothing to show or play: priority 10, which commands 0 and 1 of the binary
-  /// protocol have without saying so, is an error then.
+  /// The push requests immediate delivery, and has nothing to show or play: that is an error with priority 10, which
+  /// commands 0 and 1 of the binary protocol imply.
   @inlinable @inline(__always)
   public var isSilentAtOnce: Bool {
     (priority == 10 || fields.command != .framed) && PayloadRules.isSilent(payload)

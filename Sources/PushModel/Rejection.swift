@@ -1,4 +1,4 @@
-/// Why a push was refused, in the words of its protocol.
+/// The reason why a push was rejected, in the terms of its protocol.
 public enum Rejection: Sendable, Hashable, Comparable {
   /// The status of a binary error response.
   case status(BinaryStatus)
@@ -24,7 +24,7 @@ public enum Rejection: Sendable, Hashable, Comparable {
     }
   }
 
-  /// Sending the same push again is refused again: its token is no device's, or something is wrong with the push itself.
+  /// Whether the same push would be rejected again: its token is no device's, or the push itself is at fault.
   public var isPermanent: Bool {
     switch self {
     case .status(let status): status.isPermanent
@@ -38,9 +38,9 @@ public enum Rejection: Sendable, Hashable, Comparable {
   }
 }
 
-/// The status of a binary error response. Codes outside the documented ones are values too.
+/// The status of a binary error response. Undocumented codes are values, too.
 ///
-/// 0 and 10 refuse nothing: mock servers acknowledge with 0, and 10 says that the gateway goes away.
+/// 0 and 10 do not reject: mock servers acknowledge with 0, and 10 announces that the gateway goes away.
 public struct BinaryStatus: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
   public let rawValue: UInt8
   @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -63,7 +63,7 @@ public struct BinaryStatus: RawRepresentable, Sendable, Hashable, CustomStringCo
 
   @inlinable public var isDocumented: Bool { rawValue <= 8 || rawValue == 10 || rawValue == 128 || rawValue == 255 }
 
-  /// What is wrong is in the push itself, as every status from 2 to 8 says of one.
+  /// Whether the push itself is at fault, as with every status from 2 to 8.
   public var isPermanent: Bool { (2...8).contains(rawValue) }
 
   public var description: String {

@@ -1,18 +1,19 @@
 import TLSFoundation
 
-/// Which end of a connection sent something.
+/// The side of a connection that sent something.
 public enum TLSSide: Sendable {
   case client, server
   var other: TLSSide { self == .client ? .server : .client }
   var name: String { self == .client ? "client" : "server" }
 }
 
-/// When and where bytes were captured. It is carried through: a record is known in the packet with its last byte.
+/// The packet in which bytes were captured, and its time. It is passed through: a record has the point of its last
+/// byte.
 public struct CapturePoint: Sendable {
   /// Nanoseconds since 1970, or the caller's value for "unknown".
   public var time: Int64
   public var packet: Int
-  /// Where the packet stands in both TCP streams, for the caller; nothing here depends on it.
+  /// The packet's position in both TCP streams, for the caller; nothing here depends on it.
   package var sequence: UInt32 = 0
   package var acknowledgement: UInt32 = 0
   package var isAhead = false
@@ -23,7 +24,7 @@ public struct CapturePoint: Sendable {
   }
 }
 
-/// Why plaintext is missing.
+/// The reason why plaintext is missing.
 public enum PlaintextGapReason: Sendable {
   /// Its records were sent, and are not in the capture.
   case lost
@@ -44,7 +45,7 @@ public enum PlaintextEvent: ~Escapable {
   case end
 }
 
-/// Takes plaintext. `offset` counts the bytes of the direction's plaintext before the event.
+/// Receives plaintext. `offset` is the number of plaintext bytes of the direction before the event.
 public typealias PlaintextReceiver = (
   _ event: borrowing PlaintextEvent, _ side: TLSSide, _ offset: Int, _ point: CapturePoint
 ) -> Void
@@ -53,25 +54,25 @@ public typealias PlaintextReceiver = (
 public struct TLSSummary: Sendable, Equatable {
   public var version: TLSVersion?
   public var suite: CipherSuite?
-  /// As the suite names it; for TLS 1.3 the group, and whether a session's key was part of it.
+  /// The key exchange as the suite names it; for TLS 1.3 the group, and whether a pre-shared session key was used.
   public var keyExchange: String?
   /// `nil` if unknown.
   public var isResumed: Bool?
   /// There were no sealed records, or at least some were opened; `problem` states why others were not.
   public var isDecrypted = true
-  /// All sealed records were opened, as far as known.
+  /// Everything encrypted was decrypted, as far as known.
   public var isWhole = true
-  /// Why not everything could be opened, in words.
+  /// The reason why not everything could be decrypted, in words.
   public var problem: String?
-  /// Of the certificate that the client presented, now or when the session began.
+  /// The subject of the client's certificate, presented now or when the session began.
   public var clientSubject: String?
-  /// When that certificate ends, in seconds since 1970, and the environments that its extensions name.
+  /// The end of that certificate's validity, in seconds since 1970, and the environments that its extensions name.
   public var certificateEnds: Int?
   public var isForSandbox = false
   public var isForProduction = false
   /// The first alert that was no close_notify, and who sent it.
   public var alert: String?
-  /// The protocols over TLS by the names of ALPN: those that the client offered, and the server's choice, if it was seen.
+  /// ALPN protocol names: those that the client offered, and the server's choice, if it was seen.
   public var offeredProtocols: [String] = []
   public var chosenProtocol: String?
   /// Bytes in the capture, with all that TLS adds, and bytes of plaintext.

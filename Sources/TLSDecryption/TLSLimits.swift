@@ -3,16 +3,19 @@ public struct TLSLimits: Sendable {
   /// Longest handshake message, and all messages of a handshake together, in bytes. A longer message is passed over; if
   /// it was needed, the connection cannot be decrypted.
   public var maximumHandshakeLength: Int
-  /// Bytes of one direction held for the other direction's hello or for a secret; above, it is read without them.
+  /// The most bytes of one direction that are held for the other direction's hello or for a secret; above, the
+  /// direction is read without them.
   public var maximumHeldBytes: Int
-  /// The same for all connections together.
+  /// The most bytes that all connections together hold in this way.
   public var maximumTotalHeldBytes: Int
   /// Secrets of a kind that are tried for a direction of a connection.
   public var maximumCandidates: Int
-  /// Records that may be missing in a gap, or before the capture, when the number of the next one is looked for.
+  /// The most missing records, in a gap or before the capture, that are assumed in the search for a record's sequence
+  /// number.
   public var maximumMissingRecords: Int
-  /// Failed attempts to open records per direction, one more for each kilobyte of the record; then the direction is
-  /// abandoned. For guessed keys and distant sequence numbers all connections share 8 times as many.
+  /// The most failed attempts to decrypt records per direction, plus one for each kilobyte of the record; then the
+  /// direction is abandoned. For guessed keys and distant sequence numbers all connections together have 8 times as
+  /// many.
   public var maximumAttempts: Int
 
   public init(

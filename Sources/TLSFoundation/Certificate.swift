@@ -17,7 +17,7 @@ import Glibc
   /// Owned by this object.
   package let pointer: OpaquePointer
 
-  /// Takes over the caller's reference.
+  /// Takes ownership of the caller's reference.
   package init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
   /// `nil` when the bytes are not a certificate in DER.
@@ -51,7 +51,7 @@ import Glibc
       || X509_check_host(pointer, serverName, serverName.utf8.count, 0, nil) == 1
   }
 
-  /// When it ends, in seconds since 1970.
+  /// The end of the certificate's validity, in seconds since 1970.
   package var notAfterUnixSeconds: Int {
     var end = unsafe tm()
     guard unsafe ASN1_TIME_to_tm(X509_get0_notAfter(pointer), &end) == 1 else {
@@ -82,7 +82,7 @@ import Glibc
   /// `UID=com.example.app,CN=Apple Push Services: com.example.app`.
   package var subject: String { unsafe Self.subject(of: pointer) }
 
-  /// The same of any X509.
+  /// The subject of any X509.
   package static func subject(of certificate: OpaquePointer) -> String {
     defer { ERR_clear_error() }
     guard let name = unsafe X509_get_subject_name(certificate), let text = unsafe BIO_new(BIO_s_mem()) else {
@@ -92,7 +92,7 @@ import Glibc
     guard unsafe X509_NAME_print_ex(text, name, 0, apnscope_name_flags) >= 0 else { return "" }
     var start: UnsafeMutablePointer<CChar>?
     let length = unsafe apnscope_BIO_get_mem_data(text, &start)
-    // Safe: the text stands in the BIO's memory until it is freed, and is copied here.
+    // Safe: the text is in the BIO's memory until that is freed, and is copied here.
     return unsafe String(
       decoding: UnsafeRawBufferPointer(start: start, count: min(Int(length), maximumSubject)), as: UTF8.self)
   }
@@ -102,7 +102,7 @@ import Glibc
     unsafe CertificateSubject(subject(of: certificate)).topics.first
   }
 
-  /// The first entry of a subject with that OpenSSL NID; `nil` without one.
+  /// The first entry of a subject with this OpenSSL NID; `nil` without one.
   package static func text(of certificate: OpaquePointer, _ number: Int32) -> String? {
     defer { ERR_clear_error() }
     guard let name = unsafe X509_get_subject_name(certificate) else { return nil }

@@ -13,13 +13,13 @@ package enum LegacyProvider {
   nonisolated(unsafe) private static let loaded: (context: OpaquePointer?, isInstalled: Bool) = {
     guard let context = unsafe OSSL_LIB_CTX_new() else { return (nil, false) }
     _ = unsafe OSSL_PROVIDER_load(context, "default")
-    // A module of its own.
+    // A separate loadable module.
     let legacy = unsafe OSSL_PROVIDER_load(context, "legacy")
     ERR_clear_error()
     return unsafe (context, legacy != nil)
   }()
 
-  /// For functions of OpenSSL that look for algorithms. Never free it.
+  /// The library context for OpenSSL functions that look up algorithms. Never free it.
   package static var context: OpaquePointer? { unsafe loaded.context }
 
   /// Whether the old algorithms can be had. Without them the context has what OpenSSL has by default.

@@ -8,9 +8,9 @@ package struct PassPhraseRequest {
 
   package init(_ passPhrase: [UInt8]?) { self.passPhrase = passPhrase }
 
-  /// The first private key of a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; what else is in it is passed over.
+  /// The first private key of a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; other content is skipped.
   ///
-  /// - Parameter pem: a BIO that is read.
+  /// - Parameter pem: the BIO to read from.
   /// - Returns: an EVP_PKEY to be freed by the caller; `nil` on failure, with the reason in OpenSSL's error queue.
   package mutating func readPrivateKey(_ pem: OpaquePointer) -> OpaquePointer? {
     // Safe: OpenSSL calls back during the call only, with the pointer given here.

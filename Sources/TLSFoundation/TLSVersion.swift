@@ -12,7 +12,7 @@ public struct TLSVersion: RawRepresentable, Sendable, Hashable, Comparable, Cust
   @inlinable public static var tls12: TLSVersion { TLSVersion(rawValue: 0x0303) }
   @inlinable public static var tls13: TLSVersion { TLSVersion(rawValue: 0x0304) }
 
-  /// Reads what `description` writes, as "TLS 1.2"; `nil` for anything else.
+  /// Parses the text that `description` returns, as "TLS 1.2"; `nil` for anything else.
   public init?(_ text: String) {
     let named: [TLSVersion] = [.ssl2, .ssl3, .tls10, .tls11, .tls12, .tls13]
     guard let version = named.first(where: { $0.description == text }) else { return nil }

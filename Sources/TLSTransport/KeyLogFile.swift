@@ -29,7 +29,7 @@ public final class KeyLogFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Why lines could not be written; `nil` as long as all could.
+  /// The reason why a line could not be written; `nil` as long as all could.
   public var failure: String? { problem.withLock { $0 } }
 
   func append(_ line: String) {

@@ -4,8 +4,9 @@ import TLSFoundation
 
 /// Sessions that a client may resume, by server.
 ///
-/// A ticket of TLS 1.3 is for one connection, so the newest is handed out and forgotten; a session of earlier versions
-/// may be used again and stays. Sessions are resumed by connections of the `TLSContext` they were made with. Safe to be shared by all event loops.
+/// A ticket of TLS 1.3 is for one connection, so the newest is returned and removed; a session of earlier versions may
+/// be used again and stays. Sessions are resumed by connections of the `TLSContext` they were made with. Safe to be
+/// shared by all event loops.
 public final class SessionCache: Sendable {
   /// The parameters for which a session may be resumed. A resumed handshake verifies no certificates, so a session with
   /// another identity, name or without verification would bypass the check.
@@ -26,17 +27,17 @@ public final class SessionCache: Sendable {
   /// - Parameter capacity: sessions kept per server; the oldest is dropped.
   public init(capacity: Int = 64) { self.capacity = max(1, capacity) }
 
-  /// How many sessions are kept for all servers.
+  /// The number of sessions for all servers together.
   public var count: Int { sessions.withLock { $0.values.reduce(0) { $0 + $1.count } } }
 
-  /// Forgets all sessions, so that the next handshakes are full ones.
+  /// Removes all sessions, so that the next handshakes are full ones.
   public func removeAll() { sessions.withLock { $0 = [:] } }
 
   func add(_ session: TLSSession, for server: Key) {
     let isSingleUse = session.version >= .tls13
     sessions.withLock { sessions in
       var entries = sessions[server] ?? []
-      // The newest session of earlier versions replaces the one before: any of them can be used for ever.
+      // The newest session of an earlier version replaces the previous one, as such a session can be reused.
       if !isSingleUse { entries.removeAll { !$0.isSingleUse } }
       entries.append(Entry(session: session, isSingleUse: isSingleUse))
       if entries.count > capacity { entries.removeFirst(entries.count - capacity) }

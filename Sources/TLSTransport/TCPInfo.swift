@@ -22,13 +22,13 @@ package struct TCPInfo: Sendable {
     return state != UInt8(TCP_CLOSE) && unacknowledged == 0 && unsent == 0
   }
 
-  /// So has our FIN after it.
+  /// The peer has acknowledged everything sent, including our FIN.
   package var isEndAcknowledged: Bool {
     isAcknowledged && (state == UInt8(TCP_FIN_WAIT2) || state == UInt8(TCP_TIME_WAIT))
   }
 
-  /// Microseconds from sending something to its acknowledgement, smoothed; right after connecting, those of SYN and
-  /// SYN-ACK. `nil` when a segment was retransmitted, which distorts it, or none was acknowledged.
+  /// The smoothed round-trip time in microseconds; right after connecting, that of SYN and SYN-ACK. `nil` if a segment
+  /// was retransmitted, which distorts it, or none was acknowledged.
   package var roundTrip: Int? {
     let (roundTrip, retransmissions) = (words[17], words[25])
     return roundTrip > 0 && retransmissions == 0 ? Int(roundTrip) : nil

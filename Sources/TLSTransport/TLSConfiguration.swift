@@ -8,20 +8,20 @@ public struct TLSConfiguration: Sendable {
   /// The certificate that the peer has to present.
   public enum PeerCertificate: Sendable {
     case notAsked
-    /// Requested; a peer without one is accepted, a peer with a bad one is not.
+    /// Requested: a peer without a certificate is accepted, a peer with an invalid one is not.
     case optional
     case required
   }
 
   public var side: Side
-  /// The certificate to show; a server needs one.
+  /// The certificate to present; a server needs one.
   public var identity: Identity?
   public var versions: ClosedRange<TLSVersion>
   /// OpenSSL's cipher string for up to TLS 1.2, and its list of suites for TLS 1.3; `nil` leaves OpenSSL's defaults.
   public var cipherList: String?
   public var cipherSuites: String?
   public var peerCertificate: PeerCertificate
-  /// A PEM file with the certificates that are trusted; the peer's chain must lead to one of them.
+  /// A PEM file with trusted certificates; the peer's chain must lead to one of them.
   public var authorityFile: String?
   /// A PEM file with revocation lists; a revoked certificate fails the handshake.
   public var revocationListFile: String?

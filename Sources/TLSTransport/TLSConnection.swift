@@ -16,9 +16,9 @@ import TLSFoundation
     case failed(TLSError)
   }
 
-  /// Most plaintext that one record holds.
+  /// The most plaintext bytes of one record.
   static let recordLength = 16_384
-  /// Most bytes that a suite adds to a record: header, explicit IV, MAC and padding.
+  /// The most bytes that a suite adds to a record: header, explicit IV, MAC and padding.
   private static let recordOverhead = 128
 
   // Safe: the SSL is owned by this value, owns the BIO, and both point back without outliving it.
@@ -53,7 +53,7 @@ import TLSFoundation
     unsafe BIO_set_init(bio, 1)
     unsafe SSL_set_bio(ssl, bio, bio)
     unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
-    // A record is then fetched with one call instead of two.
+    // A record is then read with one call instead of two.
     unsafe SSL_set_read_ahead(ssl, 1)
     if context.side == .server {
       unsafe SSL_set_accept_state(ssl)
@@ -156,7 +156,7 @@ import TLSFoundation
     return write(plaintext.readableBytesSpan, &count)
   }
 
-  /// The same from borrowed memory; `count` is how many bytes were taken.
+  /// Encrypts borrowed memory; `count` is the number of bytes that were accepted.
   func write(_ plaintext: RawSpan, _ count: inout Int) -> Progress {
     let records = 1 + plaintext.byteCount / Self.recordLength
     output.reserveCapacity(minimumWritableBytes: plaintext.byteCount + records * Self.recordOverhead)
@@ -180,7 +180,7 @@ import TLSFoundation
     hasSentClose = true
     Self.forgetErrors()
     _ = unsafe SSL_shutdown(ssl)
-    // It cannot report this while a handshake message of the peer is incomplete.
+    // This cannot be reported while a handshake message of the peer is incomplete.
     Self.forgetErrors()
   }
 

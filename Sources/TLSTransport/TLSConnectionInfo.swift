@@ -19,7 +19,7 @@ public struct TLSConnectionInfo: Sendable, Equatable {
 
   /// The subject and topic of the peer's certificate.
   public struct Peer: Sendable, Equatable {
-    /// As RFC 4514 writes it, in the certificate's own order.
+    /// The subject in the form of RFC 4514, in the certificate's own order.
     public var subject: String
     /// The first topic that a provider's certificate is for.
     public var topic: String?

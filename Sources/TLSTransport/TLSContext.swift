@@ -4,7 +4,7 @@ import TLSFoundation
 
 /// The settings, certificates and session keys that connections of one side share (OpenSSL's `SSL_CTX`).
 ///
-/// Made once, used by all event loops, not changed afterwards.
+/// Created once, used by all event loops, and never changed.
 ///
 /// `@unchecked Sendable` is valid because of what ssl(7) asks for: an SSL_CTX is not changed after it was used to make an
 /// SSL; every `SSL_CTX_set…` here is called by `init`. The interleavings that were looked at:
@@ -36,9 +36,9 @@ import TLSFoundation
     try setVersions(configuration)
     try setCertificates(configuration)
     setSessions(configuration)
-    // A write of 16 KB is one record; partial writes cannot be, since the output is memory. Idle connections give their
-    // buffers back: 34 KB each. The chain that is sent is the identity's own: else one is looked for, and verified, in
-    // every handshake.
+    // A write of 16 KB is one record; there are no partial writes, since the output is memory. Idle connections release
+    // their buffers, 34 KB each. The chain that is sent is the identity's own: otherwise OpenSSL would search for one,
+    // and verify it, in every handshake.
     unsafe apnscope_SSL_CTX_set_mode(
       pointer,
       Int(
@@ -68,7 +68,7 @@ import TLSFoundation
     unsafe String(cString: OpenSSL_version(OPENSSL_VERSION))
   }
 
-  /// Why secrets could not be written to the key log; `nil` as long as all could.
+  /// The reason why secrets could not be written to the key log; `nil` as long as all could.
   public var keyLogFailure: String? { keyLog?.failure }
 
   private func setVersions(_ configuration: TLSConfiguration) throws(TLSError) {
@@ -147,7 +147,7 @@ import TLSFoundation
       unsafe SSL_CTX_set_num_tickets(pointer, configuration.resumesSessions ? max(0, configuration.ticketCount) : 0)
       // Without a session id context OpenSSL refuses to resume sessions of clients with certificates.
       unsafe SSL_CTX_set_session_id_context(pointer, Array("apnscope".utf8), 8)
-      // OpenSSL 3.0 keeps one less than the limit, and any number for 0.
+      // OpenSSL 3.0 keeps one session less than the limit, and any number for 0.
       unsafe apnscope_SSL_CTX_sess_set_cache_size(pointer, max(1, configuration.sessionCacheSize) + 1)
       unsafe apnscope_SSL_CTX_set_session_cache_mode(
         pointer, Int(configuration.resumesSessions ? SSL_SESS_CACHE_SERVER : SSL_SESS_CACHE_OFF))

@@ -1,9 +1,9 @@
 import Bytes
 import COpenSSL
 
-/// The failure of TLS, in one sentence that carries everything OpenSSL said.
+/// A TLS failure, as one sentence with all of OpenSSL's error texts.
 ///
-/// Two errors are equal when their kinds are; the message is for people.
+/// Two errors are equal if their kinds are; the message is for people.
 public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
@@ -13,21 +13,21 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     case credentials
     /// A setting OpenSSL does not take: a version, a cipher suite.
     case configuration
-    /// The handshake failed: no common suite, a certificate that is not trusted, a peer that speaks something else.
+    /// The handshake failed: no common suite, an untrusted certificate, a peer with another protocol.
     case handshake
-    /// The peer closed the connection, or sent something that is no TLS, before the handshake was over.
+    /// The peer closed the connection, or sent something other than TLS, before the handshake was complete.
     case closedDuringHandshake
     /// A record could not be read or written after the handshake.
     case record
   }
 
-  /// The side that refused the other, where it is known.
+  /// The side that refused the other, if known.
   public enum Cause: Sendable, Equatable {
     /// The peer's certificate is not trusted, or not for its name.
     case untrustedPeer
     /// The peer sent this alert.
     case alert(UInt8)
-    /// The peer's first bytes are no TLS record.
+    /// The peer's first bytes are not a TLS record.
     case noTLS
   }
 
@@ -41,8 +41,8 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     self.cause = cause
   }
 
-  /// Another attempt with the same certificates would end in the same way: one of the two certificates is refused, or the
-  /// peer does not speak TLS.
+  /// Whether another attempt with the same certificates would end in the same way: one of the certificates is refused,
+  /// or the peer does not use TLS.
   public var isPermanent: Bool {
     switch cause {
     case .untrustedPeer, .noTLS: true
@@ -56,15 +56,15 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
 
   public var description: String { message }
 
-  /// An error with everything that stands in OpenSSL's queue, which is emptied.
+  /// An error with everything in OpenSSL's queue, which is emptied.
   static func fromOpenSSL(_ kind: Kind, _ doing: String) -> TLSError {
     let (texts, cause) = takeOpenSSLErrors()
     return TLSError(kind, texts.isEmpty ? doing : "\(doing): \(texts.joined(separator: "; "))", cause: cause)
   }
 }
 
-/// The texts of OpenSSL's error queue of this thread, the oldest first, and what the first of them that tells says of the
-/// peer; the queue is empty afterwards.
+/// The texts of OpenSSL's error queue of this thread, the oldest first, and the first cause found in them; the queue is
+/// empty afterwards.
 private func takeOpenSSLErrors() -> (texts: [String], cause: TLSError.Cause?) {
   var texts: [String] = []
   var cause: TLSError.Cause?

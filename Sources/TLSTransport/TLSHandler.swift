@@ -5,8 +5,8 @@ import NIOCore
 /// Inbound: plaintext buffers, a `TLSConnectionInfo` event when the handshake is over, `ChannelEvent.inputClosed` when
 /// the peer ends its half, and `TLSError` through `errorCaught`, after which the channel is closed. Outbound:
 /// plaintext; writes between two flushes share records; 16 KB is one record and one write. `close(mode: .output)` sends
-/// close_notify and ends this half; so does `close()` before it closes; a `TLSClose.abrupt` event before it makes it
-/// leave without. Writes before the end of the handshake wait for it.
+/// close_notify and ends this half; so does `close()` before it closes; after a `TLSClose.abrupt` event, `close()`
+/// sends none. Writes before the end of the handshake are delayed until then.
 public final class TLSHandler: ChannelDuplexHandler {
   public typealias InboundIn = ByteBuffer
   public typealias InboundOut = ByteBuffer
@@ -24,9 +24,9 @@ public final class TLSHandler: ChannelDuplexHandler {
   private let handshakeTimeout: TimeAmount?
   private var timeout: Scheduled<Void>?
   private var state = State.waiting
-  /// Why borrowed bytes could not be encrypted, which the next flush tells.
+  /// The error from encrypting borrowed bytes, which the next flush reports.
   private var failure: TLSError?
-  /// Writes that are not encrypted yet; the first `flushed` of them are flushed.
+  /// Writes that are not encrypted yet; the first `flushed` of these are flushed.
   private var writes: [Write] = []
   private var flushed = 0
   /// The end of this direction follows the flushed writes.
@@ -49,8 +49,8 @@ public final class TLSHandler: ChannelDuplexHandler {
   /// - Parameters:
   ///   - serverName: sent as SNI unless it is an IP address; `nil` sends none.
   ///   - verifiesName: whether the server's certificate must be for `serverName`.
-  ///   - sessions: where sessions come from and go to; they are kept under `sessionKey`, or else the server's name, and
-  ///     resumed by connections of the same context that verify the same name only.
+  ///   - sessions: the cache of sessions; its key is `sessionKey` or, without it, the server's name. Only connections
+  ///     of the same context that verify the same name resume a session.
   public init(
     client context: TLSContext, serverName: String?, verifiesName: Bool = true, sessions: SessionCache? = nil,
     sessionKey: String? = nil, handshakeTimeout: TimeAmount? = .seconds(10)
@@ -124,7 +124,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     if state == .open { read(context, expected: length) }
   }
 
-  /// With manual reads one read is requested; a handshake and partial records take more.
+  /// With manual reads, one read is requested; handshakes and partial records need further ones.
   public func read(context: ChannelHandlerContext) {
     isReadWanted = true
     context.read()
@@ -167,7 +167,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Each callback may end the connection, so the state is checked after each.
+  /// Each callback may close the connection, so the state is checked after each.
   private func read(_ context: ChannelHandlerContext, expected: Int) {
     var plaintext = context.channel.allocator.buffer(capacity: max(1_024, expected))
     let progress = connection.read(into: &plaintext)
@@ -206,9 +206,9 @@ public final class TLSHandler: ChannelDuplexHandler {
     writes.append(Write(plaintext: unwrapOutboundIn(data), promise: promise))
   }
 
-  /// Encrypts borrowed bytes, which then go out with the next flush: as a write, without a buffer for them.
+  /// Encrypts borrowed bytes, which are sent with the next flush, like a write, but without a buffer.
   ///
-  /// Returns `false` without taking anything when a regular write is required: during the handshake, after unflushed
+  /// Returns `false` without accepting anything if a regular write is required: during the handshake, after unflushed
   /// writes, and after the end. Called on the channel's event loop; makes no callbacks.
   package func encrypt(_ plaintext: RawSpan) -> Bool {
     guard state == .open, !isClosingOutput, writes.isEmpty else { return false }
@@ -341,7 +341,7 @@ public final class TLSHandler: ChannelDuplexHandler {
 
 /// How to close a TLS connection: a user outbound event to `TLSHandler` before the close.
 public enum TLSClose: Sendable {
-  /// No close_notify: the peer sees a bare FIN, or a RST if the channel is set to close with one.
+  /// Without close_notify: the peer sees a bare FIN, or a RST if the channel is set to close with one.
   case abrupt
 }
 

@@ -90,7 +90,7 @@ struct Annotate: ParsableCommand {
     try write(reading.sink, to: output, rights, isComplete: fates.sink.connectionsNotKept == 0)
   }
 
-  /// What became of each notification.
+  /// The outcomes of all notifications.
   private func stories(_ decoding: DecodingOptions, _ secrets: Secrets) throws -> TraceReport.Stories {
     let tally = StoryTally(listed: comments.maxComments)
     var options = StoryCollector.Options()
@@ -102,7 +102,7 @@ struct Annotate: ParsableCommand {
     return tally.stories
   }
 
-  /// The rights that a copy has at most: those of the capture.
+  /// The most permissions that a copy gets: the capture's own.
   private static func rights(of input: String) -> mode_t {
     var status = stat()
     let path = input == "-" ? StandardInput.path : input

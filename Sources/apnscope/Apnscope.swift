@@ -97,7 +97,7 @@ struct Apnscope: AsyncParsableCommand {
     return "Available: \(names.joined(separator: ", "))."
   }
 
-  /// As a mistake that is found while the command line is read.
+  /// Reports the error like one found while the command line is parsed.
   private static func refuse(_ error: ValidationError, by command: any ParsableCommand.Type) -> Never {
     let name = command == Apnscope.self ? "" : " \(command._commandName)"
     StandardError.write(

@@ -1,10 +1,11 @@
 import Bytes
 import Glibc
 
-/// The command line when names of files in it are no UTF-8, which a string cannot hold.
+/// The command line, if file names in it are not valid UTF-8, which a string cannot hold.
 ///
-/// A file of such a name is opened, without being read, and stands as `/proc/self/fd/7` in the arguments; messages and
-/// records show its name with those bytes as `\xff`. Names of files that are not there yet are repaired, as usual.
+/// A file with such a name is opened, without being read, and replaced by `/proc/self/fd/7` in the arguments; messages
+/// and records show its name with the invalid bytes as `\xff`. Names of files that do not exist yet are repaired, as
+/// usual.
 enum ArgumentBytes {
   /// Linux's O_PATH, which is not part of POSIX.
   private static let onlyPath: Int32 = 0o10_000_000
@@ -38,7 +39,7 @@ enum ArgumentBytes {
 
   /// The text with the names that were typed.
   static func named(_ text: String) -> String {
-    // The longest first: the path of one may begin that of another.
+    // The longest first: one path may be the beginning of another.
     let path = all.names.keys.filter { text.hasPrefix($0) }.max { $0.count < $1.count }
     guard let path, let name = all.names[path] else { return text }
     return name + text.dropFirst(path.count)

@@ -133,7 +133,7 @@ struct Decode: ParsableCommand {
   private var strict: Bool { records.strict }
   private var decoding: DecodingOptions {
     var options = DecodingOptions(selection: selection, secrets: secrets, limits: limits)
-    // Threads are ahead of the record at which reading ends, and counts of connections would tell.
+    // Threads read beyond the record at which reading ends, which counts of connections would show.
     if records.limit != nil { options.selection.threads = 1 }
     return options
   }
@@ -171,7 +171,7 @@ struct Decode: ParsableCommand {
 
   private func name(of type: RecordType) -> String { "\(type.rawValue).\(format.rawValue)" }
 
-  /// `nil`: all of them.
+  /// The selected fields; `nil`: all fields.
   private var fieldSelection: FieldSelection? {
     get throws {
       guard let names = records.fields?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) else {
@@ -256,7 +256,7 @@ struct Decode: ParsableCommand {
         maximumRanges: limits.maxFateRanges)
       result = try read(into: selected, firstPass, onUse, isCut: \.isCut)
     }
-    // When nothing could be read, the files stay as they were.
+    // If nothing could be read, the files stay unchanged.
     if result.hasRead { try outputs.check() }
     if result.code != .success { throw result.code }
   }

@@ -1,20 +1,20 @@
 import Glibc
 import Reporting
 
-/// File descriptors that this process may still open: every connection takes one, and an event loop takes three.
+/// The file descriptors that this process may still open: one for every connection, and three for every event loop.
 enum Descriptors {
   /// An event loop's epoll instance, eventfd and timer.
   private static let perLoop = 3
   /// Listening sockets, outputs, databases, signals, what the Swift runtime opens, and some that are needed for a moment.
   private static let others = 32
-  /// Those of `--metrics`: connections to its page, and a socket that listens.
+  /// Connections to the page of `--metrics`, and its listening socket.
   private static let metrics = 72
 
   /// Below this libdispatch ends the process with an illegal instruction.
   private static let fewest = 8
 
-  /// Ends the process when it may open too few files for anything, and sees to the standard ones: one that is closed must
-  /// not become another file of that number.
+  /// Ends the process if it may open too few files for anything, and opens missing standard streams: no other file may
+  /// get the number of one that is closed.
   static func requireSome() {
     if limit < fewest { Machine.raiseFileLimit() }
     _ = openAtStart
@@ -28,12 +28,12 @@ enum Descriptors {
     }
   }
 
-  /// Connections that can be open at a time beside everything else that a command opens; 0 or less when even that does
-  /// not fit. Raises the soft limit of open files to the hard one first.
+  /// The number of connections that can be open besides everything else that a command opens; 0 or less if even that
+  /// does not fit. Raises the soft limit of open files to the hard limit first.
   ///
-  /// Asked before the event loops are made: NIO ends the process when one of them cannot be.
+  /// Call it before event loops are created: NIO ends the process if it cannot create one.
   ///
-  /// - Parameter threads: event loops that connections are spread over.
+  /// - Parameter threads: the number of event loops that connections are spread over.
   static func connections(threads: Int, servesMetrics: Bool) -> Int {
     Machine.raiseFileLimit()
     let loops = threads + (servesMetrics ? sysconf(Int32(_SC_NPROCESSORS_ONLN)) : 0)
@@ -52,20 +52,20 @@ enum Descriptors {
     return Int(clamping: limit.rlim_cur)
   }
 
-  /// Files of /proc are open for a moment: the list that is read here, and those in which libdispatch sees what its threads
-  /// do.
+  /// Whether a descriptor is a short-lived one of /proc: the list that is read here, or a file in which libdispatch
+  /// looks up the state of threads.
   private static func isMomentary(_ descriptor: Int) -> Bool {
     var target = [CChar](repeating: 0, count: 6)
     let length = unsafe readlink("/proc/self/fd/\(descriptor)", &target, target.count)
-    // It was closed since then, or is one of those.
+    // It was closed since then, or is in /proc.
     return length < 0 || target == "/proc/".utf8.map { CChar(bitPattern: $0) }
   }
 
-  /// How many more may be opened; 0 when there is no room for even the list of those that are open.
+  /// The number of files that may still be opened; 0 if even the list of open files cannot be.
   private static var available: Int { openAtStart == .max ? 0 : limit - openAtStart }
 
-  /// Files that were open when the process began. Counted once, before there are threads: what the process itself opens is
-  /// in `others`, and would be counted or not as time has it.
+  /// Files that were open when the process began. Counted once, before there are threads: files that the process itself
+  /// opens are included in `others`, and would be counted here depending on timing.
   private static let openAtStart: Int = {
     guard let offset = MemoryLayout<dirent>.offset(of: \.d_name), let folder = unsafe opendir("/proc/self/fd") else {
       // Without /proc the number is unknown; assume a few.

@@ -7,9 +7,9 @@ import Reporting
 import TLSDecryption
 import TLSTransport
 
-/// The exit statuses; those of sysexits.h where it has one.
+/// The exit statuses, as in sysexits.h where it defines one.
 enum ExitStatus {
-  /// What was asked for was found: a payload with an error.
+  /// A check found a fault: a payload with an error.
   static let faultFound = ExitCode(1)
   static let damaged = ExitCode(65)
   static let cannotOpen = ExitCode(66)
@@ -69,7 +69,7 @@ enum ExitStatus {
   }
 }
 
-/// Writes one line to standard error. Names in it may hold anything: what could steer a terminal is escaped.
+/// Writes one line to standard error. Names in it are untrusted: characters that could steer a terminal are escaped.
 func complain(_ text: String) {
   let text = RedactedArguments.redacted(ArgumentBytes.named(text))
   StandardError.write("apnscope: \(ControlCharacters.escaped(text))\n")

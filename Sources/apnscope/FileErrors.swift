@@ -14,7 +14,7 @@ func complaining<Value>(_ body: () throws -> Value) throws -> Value {
   }
 }
 
-/// Throws a usage error when a file that a command writes is one that it reads, or writes already.
+/// Throws a usage error if a file to be written is also read by the command, or written twice.
 func refuseConflicts(reading: [String], writing: [(name: String, path: String?)]) throws {
   do {
     try FilesInUse.check(reading: reading, writing: writing)

@@ -33,7 +33,7 @@ enum FileKind: Equatable {
     }
   }
 
-  /// Told from a file; of a JSON document all is read.
+  /// Detects the kind from the file's content; a JSON document is read completely.
   init?(ofFile path: String, beginning bytes: some Collection<UInt8>) {
     if let kind = FileKind(beginning: bytes) {
       self = kind
@@ -48,7 +48,7 @@ enum FileKind: Equatable {
 
   private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0d).contains(byte) }
 
-  /// Its kind and the command that reads it, to follow its name in messages.
+  /// The kind of file and the command that reads it, as a phrase after the file's name in messages.
   var advice: String {
     switch self {
     case .records: "holds records of 'apnscope decode', which 'apnscope report' and 'apnscope load --replay' read"

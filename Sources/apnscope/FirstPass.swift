@@ -2,14 +2,14 @@ import ArgumentParser
 import Dissection
 import TLSDecryption
 
-/// The first of two passes over the same inputs, for facts that are known only when connections have ended: fates, and
-/// the facts that a selection needs.
+/// The first of two passes over the same inputs, for facts that are known only at the ends of connections: fates, and
+/// what a selection needs.
 struct FirstPass {
   /// How the second pass writes fates.
   let notation: FateNotation
   /// The facts for the selection of the second pass.
   let facts: RecordingFacts
-  /// The secrets that the options name, for the second pass; `nil` if there is one pass.
+  /// The secrets named by the options, for the second pass; `nil` if there is only one pass.
   let secrets: Secrets?
   /// Ctrl-C ended the copying of standard input; the copied part is read.
   let isCut: Bool

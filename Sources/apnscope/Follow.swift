@@ -156,7 +156,7 @@ struct Follow: ParsableCommand {
     let writer: any StorySink = try redacting.redaction.map { RedactedStories(plain, $0) } ?? plain
     let reading = try RecordingReader(
       recordings.inputs, decoding, live: live, into: StoryCollector(options, into: writer))
-    // When nothing could be read, the file stays as it was.
+    // If nothing could be read, the file stays unchanged.
     if reading.hasRead {
       try reading.sink.tellOrFail()
       try outputs.check()

@@ -157,7 +157,7 @@ struct IdentityCommand: ParsableCommand {
     try outputs.check()
   }
 
-  /// One line for each: its kind, its files, and whether it is new.
+  /// One line per entry: its kind, its files, and whether it is new.
   private static func text(of entries: [IdentityDirectory.Entry]) -> String {
     let titles = entries.map(title)
     let width = titles.map(\.count).max() ?? 0

@@ -133,7 +133,7 @@ struct Inspect: ParsableCommand {
     func show(_ report: InspectionReport) -> Bool {
       var report = report
       report.sort(by: view.sort)
-      // Every number in it can be written as JSON.
+      // Every number in the report is finite, so that JSON can represent it.
       guard let text = try? text(of: report) else { return true }
       return write(Array(text.utf8).rawBytes)
     }
@@ -142,7 +142,7 @@ struct Inspect: ParsableCommand {
         let now = ContinuousClock.now
         guard last.duration(to: now) >= every.duration else { return }
         last = now
-        // Without a reader there is nothing to go on for.
+        // If nobody reads the output, reading ends.
         if !show(sink.report(after: summary)) { Interrupt.request() }
       }
     }

@@ -8,8 +8,8 @@ struct InspectedRecording<Sink: RecordSink> {
   let code: ExitCode
 
   /// - Parameters:
-  ///   - redaction: what the sink takes is redacted.
-  ///   - onProgress: as of `RecordingReader`, with a copy of the sink.
+  ///   - redaction: redacts the records before the sink receives them.
+  ///   - onProgress: called like that of `RecordingReader`, with a copy of the sink.
   init(
     _ inputs: [String], _ options: DecodingOptions, live: LiveOptions? = nil, _ selection: RecordSelection,
     _ redaction: Redaction? = nil, into empty: Sink, strict: Bool,

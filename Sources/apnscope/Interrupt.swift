@@ -1,17 +1,17 @@
 import Glibc
 import Synchronization
 
-/// SIGINT, SIGTERM, SIGHUP and a closed pipe, as far as a reading command is concerned: the first signal ends the reading
-/// in good order, a second one ends the process at once, and a closed pipe is an ordinary end of the output.
+/// SIGINT, SIGTERM, SIGHUP and a closed pipe in a reading command: the first signal ends the reading gracefully, a
+/// second one ends the process at once, and a closed pipe is a normal end of the output.
 enum Interrupt {
   private static let flag = Atomic<Bool>(false)
-  /// When the first signal came, in nanoseconds of the clock; 0 before.
+  /// The time of the first signal, in nanoseconds of the monotonic clock; 0: none so far.
   private static let first = Atomic<Int64>(0)
 
   /// An end was asked for.
   static var isRequested: Bool { flag.load(ordering: .relaxed) }
 
-  /// Answers whether an end was asked for, and takes that as dealt with: the next signal counts as the first.
+  /// Returns whether an end was requested, and resets the request: the next signal counts as the first.
   static func take() -> Bool {
     first.store(0, ordering: .relaxed)
     return flag.exchange(false, ordering: .relaxed)
@@ -27,7 +27,7 @@ enum Interrupt {
   static func watch() {
     _ = signal(SIGPIPE, SIG_IGN)
     reader.store(pthread_self(), ordering: .relaxed)
-    // Without SA_RESTART, so that a read that waits for a pipe comes back.
+    // Without SA_RESTART, so that a signal interrupts a read that waits for a pipe.
     var action = sigaction()
     unsafe action.__sigaction_handler.sa_handler = { number in
       // The system gives the signal to any thread, and only a read of the thread that has it comes back.

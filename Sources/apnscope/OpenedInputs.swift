@@ -6,10 +6,10 @@ import FoundationEssentials
 import Glibc
 import PacketCapture
 
-/// The inputs of a command that reads recordings, each opened before the first of them is read: captures given together
-/// are one recording, whose files follow one another by time.
+/// The inputs of a command that reads recordings, each opened before the first is read: captures given together are one
+/// recording, whose files follow one another by time.
 struct OpenedInputs {
-  /// An input, or several that are one.
+  /// One input, or several that form one recording.
   enum Item {
     case recording(Recording)
     case dump(OpenedDump)
@@ -29,12 +29,12 @@ struct OpenedInputs {
     func take() -> CaptureInput? { input.take() }
   }
 
-  /// In the order in which they are read; all captures take the place of the first.
+  /// In reading order; all captures together are at the first capture's position.
   private(set) var items: [Item] = []
   private(set) var files = 0
   /// The first failure's code, when an input could not be opened.
   private(set) var failure: ExitCode?
-  /// Where the recording of all captures is.
+  /// The index of the item with all captures.
   private var joint: Int?
   private let separately: Bool
   private let isQuiet: Bool
@@ -43,7 +43,7 @@ struct OpenedInputs {
   /// Opens all inputs, until Ctrl-C is pressed. Reports those that cannot be opened.
   ///
   /// - Parameters:
-  ///   - separately: each capture is a recording of its own.
+  ///   - separately: each capture is a separate recording.
   ///   - isQuiet: a second pass follows, which reports problems of the inputs.
   init(
     _ paths: [String], live: LiveCapture? = nil, separately: Bool, isQuiet: Bool = false, options: CaptureOptions
@@ -65,7 +65,7 @@ struct OpenedInputs {
     }
   }
 
-  /// When nothing comes, the capturing program says why after its end.
+  /// If nothing comes, the capturing program's end shows the reason.
   private mutating func add(interface live: LiveCapture) {
     let file = try? CaptureInput.openCapture(live.path, options: options)
     if let file { add(file) }
@@ -111,7 +111,7 @@ struct OpenedInputs {
     complain("\(Self.name(of: path)): \(other?.advice ?? error.message)")
   }
 
-  /// Says what was done to read an input.
+  /// Reports how an input was read.
   private func tell(_ notes: [String], _ path: String) {
     guard !isQuiet else { return }
     for note in notes { complain("\(Self.name(of: path)): \(note)") }

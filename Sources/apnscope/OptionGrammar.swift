@@ -1,20 +1,21 @@
 import ArgumentParser
 import FoundationEssentials
 
-/// The options of a command or of a group of them, as its parser describes them to tools (`--experimental-dump-help`).
+/// The options of a command or an option group, as the argument parser describes them to tools
+/// (`--experimental-dump-help`).
 struct OptionGrammar {
   enum Form {
     case flag
-    /// Takes a value, `isRepeating` more than once.
+    /// It has a value, and may be repeated if `isRepeating`.
     case option(isRepeating: Bool)
-    /// Takes a value or none.
+    /// Its value may be omitted.
     case flagWithValue
   }
 
-  /// By long name.
+  /// Forms by long option name.
   private(set) var forms: [String: Form] = [:]
 
-  /// Describing a command takes as long as printing its help, so it is done only when needed.
+  /// Describing a command takes as long as printing its help, so call it only when needed.
   init(of command: any ParsableArguments.Type) throws {
     let description = try JSONDecoder().decode(Description.self, from: Data(command._dumpHelp().utf8))
     for argument in description.command.arguments ?? [] where argument.kind != "positional" {

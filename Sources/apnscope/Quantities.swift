@@ -53,7 +53,7 @@ struct TimeSpan: Quantity {
 
   init(_ duration: Duration) { self.duration = duration }
 
-  /// Exact to the nanosecond, so that it reads back as the same.
+  /// Exact to the nanosecond, so that parsing it gives the same value.
   var defaultValueDescription: String {
     Units.times.text(Int(nearest: (duration / .nanoseconds(1)).rounded()), in: ["s", "ms", "us", "ns"])
   }

@@ -52,7 +52,7 @@ struct ShardArgument: Quantity {
 
 extension DumpContents: ExpressibleByArgument {}
 
-/// The recordings of a command that reads nothing else.
+/// The recordings, for a command that reads nothing else.
 struct RecordingsArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
@@ -85,7 +85,7 @@ struct DecodingOptions {
   }
 }
 
-/// Which part of a recording is read, and as what.
+/// The part of a recording that is read, and how it is interpreted.
 struct SelectionOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -150,7 +150,7 @@ struct SelectionOptions: ParsableArguments {
 
 /// The limits on memory and waiting that input can cause.
 struct LimitOptions: ParsableArguments {
-  /// Where no option says otherwise.
+  /// The options' defaults.
   static let usual = DissectionOptions()
 
   @Option(
@@ -350,10 +350,10 @@ struct LimitOptions: ParsableArguments {
     options.maximumMemory = maxMemory.bytes
   }
 
-  /// Beside it, for what is kept of notifications to tell what became of each.
+  /// Bytes of memory for stories, in addition to `maxMemory`.
   var storyMemory: Int { maxMemory.bytes / 2 }
 
-  /// The usual options with these limits.
+  /// The default options with these limits.
   var dissection: DissectionOptions {
     var options = Self.usual
     apply(to: &options)

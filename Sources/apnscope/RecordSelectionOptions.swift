@@ -82,7 +82,7 @@ struct RecordSelectionOptions: ParsableArguments {
 
 extension Fate: ExpressibleByArgument {}
 
-/// The option that selects types of records, beside the others.
+/// The option that selects types of records, in addition to the other criteria.
 struct RecordTypeOptions: ParsableArguments {
   @Option(
     name: .customLong("type"), parsing: .singleValue,
@@ -91,7 +91,7 @@ struct RecordTypeOptions: ParsableArguments {
   )
   var types: [SelectedType] = []
 
-  /// A selection with these types as well.
+  /// The selection with these record types added.
   func adding(to which: RecordSelectionOptions) -> RecordSelection {
     var selection = which.selection
     selection.types = Set(types.map(\.type))
@@ -99,7 +99,7 @@ struct RecordTypeOptions: ParsableArguments {
   }
 }
 
-/// The types that can be selected; records of the others accompany them.
+/// The types that can be selected; records of other types accompany them.
 enum SelectedType: String, CaseIterable, ExpressibleByArgument {
   case notification
   case errorResponse = "error_response"

@@ -10,7 +10,7 @@ struct RecordingReader<Sink: RecordSink> {
   let summary: SummaryRecord
   /// Something was wrong with a file as a file.
   let hasWarnings: Bool
-  /// An input could be read, at least its beginning; else the sink has taken nothing.
+  /// At least one input could be read, at least its beginning; otherwise the sink has received nothing.
   let hasRead: Bool
   /// The first failure's code, when an input could not be read.
   let failure: ExitCode?
@@ -22,9 +22,9 @@ struct RecordingReader<Sink: RecordSink> {
   ///
   /// - Parameters:
   ///   - live: the interface that is read instead, if one is given.
-  ///   - secrets: those that the options name, if they have been read already.
+  ///   - secrets: the secrets that the options name, if they were read before.
   ///   - isQuiet: a second pass follows, which reports problems of the inputs.
-  ///   - onUse: takes the secrets that opened something, as lines of a key log.
+  ///   - onUse: called with the secrets that decrypted something, as lines of a key log.
   ///   - onProgress: is called after every batch of packets, and five times a second while none come.
   init(
     _ inputs: [String], _ options: DecodingOptions, live liveOptions: LiveOptions? = nil, into sink: Sink,
@@ -114,7 +114,7 @@ struct RecordingReader<Sink: RecordSink> {
     self.hasWarnings = hasWarnings
     failure = opened.failure
     hasRead = dissection.hasBegun
-    // Without an input that could be read there is no summary.
+    // Without a readable input there is no summary.
     if hasRead { dissection.finish() }
     summary = dissection.summary
     self.sink = dissection.sink

@@ -60,7 +60,7 @@ struct Redact: ParsableCommand {
   @OptionGroup(title: "Limits") var limits: LimitOptions
 
   func validate() throws {
-    // It would be an input of the next run, and its beginning one of this.
+    // The output would be an input of the next run, and its beginning one of this run.
     let folder = Paths.parts(of: clear.output).folder
     for input in inputs where Paths.isDirectory(input) && Self.isSameFolder(input, folder) {
       throw ValidationError("--output is in the folder \(input), whose captures are read; write it elsewhere.")
@@ -115,7 +115,7 @@ struct Redact: ParsableCommand {
   }
 }
 
-/// How a command redacts that always does.
+/// The options of redaction for a command that always redacts.
 struct PseudonymOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(

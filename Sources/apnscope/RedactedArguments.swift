@@ -1,13 +1,13 @@
 import CommandFiles
 import Synchronization
 
-/// The words of a command line with `--redact`, which what is safe to pass on must not repeat: names of files, tokens,
-/// topics and filters are in it.
+/// Redacts the words of a command line with `--redact` in output and messages: file names, tokens, topics and filters
+/// are private.
 enum RedactedArguments {
   /// Whether the command line asks for redaction.
   static let isOn = CommandLine.arguments.prefix { $0 != "--" }.contains("--redact")
 
-  /// A command line with the names of its options alone.
+  /// A command line reduced to its option names.
   static func command(_ words: [String]) -> [String] {
     var result: [String] = []
     var areOptions = true
@@ -50,14 +50,14 @@ enum RedactedArguments {
     var text = text
     let names = found.withLock { $0 }
     let whole = values + names.map { ($0, "a file of it") }
-    // The longest first: one may begin another.
+    // The longest first: one value may be the beginning of another.
     for (value, placeholder) in whole.sorted(by: { $0.0.count > $1.0.count }) {
       text = replacing(value, by: placeholder, in: text)
     }
     return maskingPieces(of: whole.map(\.0), in: text)
   }
 
-  /// Each value of the command line, and what stands for it.
+  /// Each value of the command line, and its placeholder.
   private static let values: [(String, String)] = {
     var values: [(String, String)] = []
     let commands = Apnscope.configuration.subcommands.map { $0._commandName }
@@ -76,9 +76,10 @@ enum RedactedArguments {
     character.map { $0.isLetter || $0.isNumber || $0 == "_" } ?? false
   }
 
-  /// Replaces a value where it stands by itself.
+  /// Replaces a value where it is not part of a longer word.
   private static func replacing(_ value: String, by placeholder: String, in text: String) -> String {
-    // One or two letters are words of many messages; in quotes or before a colon they are this one.
+    // A value of one or two letters may occur in any message; only in quotes or before a colon is it surely the
+    // value.
     if value.count < 3 {
       let quoted = text.split(separator: "'\(value)'", omittingEmptySubsequences: false).joined(
         separator: "'\(placeholder)'")
@@ -105,8 +106,8 @@ enum RedactedArguments {
     "redacted",
   ]
 
-  /// Masks words that are a part of a value, such as a folder's name or a word of a filter, that begin one or have one in
-  /// them.
+  /// Masks words related to a part of a value, such as a folder's name or a word of a filter: the part itself, a word
+  /// that it begins with, and a word that contains it.
   private static func maskingPieces(of values: [String], in text: String) -> String {
     let pieces = Set(values.flatMap { $0.split { !isOfWord($0) }.map(String.init) }.filter { $0.count >= 3 })
       .subtracting(common)

@@ -34,7 +34,7 @@ struct RedactionOptions: ParsableArguments {
     get throws { redact ? try Self.redaction(keyFile: redactKey, keepsAddresses: keepAddresses) : nil }
   }
 
-  /// - Parameter keyFile: holds the key; `nil`: a random one.
+  /// - Parameter keyFile: the file with the key; `nil`: the key is random.
   static func redaction(keyFile: String?, keepsAddresses: Bool) throws -> Redaction {
     guard let redaction = Redaction(key: try key(in: keyFile), keepsAddresses: keepsAddresses) else {
       complain("\(keyFile ?? "--redact"): a key takes at least \(Redaction.shortestKey) bytes")

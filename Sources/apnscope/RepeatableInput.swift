@@ -14,7 +14,7 @@ enum RepeatableInput {
   private static let kept = Atomic<Bool>(false)
   private static var isKept: Bool { kept.load(ordering: .relaxed) }
 
-  /// Whether it is a file, or was copied to one. Standard input is read as it arrives, even when it is a file.
+  /// Whether the input is a file, or was copied to one. Standard input is read as it arrives, even if it is a file.
   static func isRepeatable(_ input: String) -> Bool {
     if input == "-" { return isKept }
     var status = stat()

@@ -78,7 +78,7 @@ struct SchemaCommand: ParsableCommand {
     try output.check()
   }
 
-  /// Without the last line's end.
+  /// The texts, the last one without its line break.
   private var texts: [String] {
     let schemas = kinds.map(\.schema)
     return switch format {
@@ -92,7 +92,7 @@ struct SchemaCommand: ParsableCommand {
     }
   }
 
-  /// As mdoc has it: "November 3, 2026".
+  /// Today's date as in mdoc: "November 3, 2026".
   private static var today: String {
     let months = [
       "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",

@@ -32,8 +32,8 @@ struct SecretsOptions: ParsableArguments {
     }
   }
 
-  /// Reads all of them. An unusable file is reported and ends the command, because the result would be incomplete
-  /// without it.
+  /// Reads all files of secrets. An unusable file is reported and ends the command, because the result would be
+  /// incomplete without it.
   func read(_ limits: LimitOptions) throws -> Secrets {
     let secrets = Secrets(limits: limits.dissection.tls)
     for path in keys {

@@ -7,8 +7,8 @@ import TOMLKit
 ///
 /// A key is the option's name with `_` for `-`; a table's name goes before its keys: `delay` in `[response]` is
 /// `--response-delay`. `true` sets a flag. Each table of a `[[list]]` is one use of the option: `[[reject]]` with
-/// `every = 1000` and `status = 8` is `--reject every=1000,status=8`. So is each value of a list where the option is
-/// repeatable; elsewhere values join with commas: `pieces = [1, 2, 3]`.
+/// `every = 1000` and `status = 8` is `--reject every=1000,status=8`. For a repeatable option each value of a list is
+/// one use, too; for others the values are joined with commas: `pieces = [1, 2, 3]`.
 struct SettingsFile {
   /// Longest file in bytes.
   private static let maximumLength = 1 << 20
@@ -16,7 +16,8 @@ struct SettingsFile {
   private let path: String
   private let table: TOMLTable
 
-  /// Complains and throws an exit code when it cannot be read or is no TOML; the latter with line and column.
+  /// Reports an error and throws an exit code if the file cannot be read or is not valid TOML; the latter with line and
+  /// column.
   init(path: String) throws {
     self.path = path
     let bytes: [UInt8]
@@ -39,11 +40,11 @@ struct SettingsFile {
     }
   }
 
-  /// A command with the settings of the file and the typed arguments, which win: the file's values for typed options
-  /// are dropped.
+  /// A command with the settings of the file and the typed arguments, which take precedence: the file's values for
+  /// typed options are dropped.
   ///
   /// - Parameters:
-  ///   - excluded: options that have no place in a file, but for the usual help and version.
+  ///   - excluded: options that a file may not set, besides help and version.
   ///   - alternatives: options that exclude others: typing one side of a pair overrides the other side.
   func merged<Command: ParsableCommand>(
     into command: Command.Type, named name: String, except excluded: Set<String>, alternatives: [(String, [String])]
@@ -61,7 +62,7 @@ struct SettingsFile {
     do {
       return try Command.parse(arguments + typed)
     } catch {
-      // The typed ones were good, so it is the file's that are not.
+      // The typed arguments parse by themselves, so the file's are at fault.
       complain("\(path): \(Command.message(for: error))")
       throw ExitStatus.damaged
     }
@@ -69,7 +70,7 @@ struct SettingsFile {
 
   /// The arguments, in the order of the keys. Unknown keys are errors with a suggestion.
   ///
-  /// - Parameter overridden: options that are left out, because something else sets them.
+  /// - Parameter overridden: options to omit, because they are set elsewhere.
   func arguments(_ grammar: OptionGrammar, overridden: Set<String>) throws -> [String] {
     try arguments(table, prefix: "", grammar, overridden)
   }
@@ -90,7 +91,7 @@ struct SettingsFile {
         switch form {
         case .flag: try flag(name, value)
         case .flagWithValue where value.string == nil: try flag(name, value)
-        // In two words: an attached value is lost when an option follows.
+        // As two words: an attached value is lost if an option follows.
         case .flagWithValue: ["--\(name)", try text(name, value)]
         case .option(let isRepeating): try uses(of: name, value, isRepeating: isRepeating)
         }
@@ -117,7 +118,7 @@ struct SettingsFile {
     return isRepeating ? values.map { use(name, $0) } : [use(name, values.joined(separator: ","))]
   }
 
-  /// In one word, so that a value may begin with a hyphen.
+  /// The option and its value as one word, so that a value may begin with a hyphen.
   private func use(_ name: String, _ value: String) -> String { "--\(name)=\(value)" }
 
   private func text(_ name: String, _ value: (any TOMLValueConvertible)?) throws -> String {
@@ -141,13 +142,13 @@ struct SettingsFile {
   }
 }
 
-/// The intended name, if one is near: at least half of the typed letters match.
+/// The most similar name; `nil` unless at least half of the typed letters match.
 func nearest(_ typed: String, of names: some Sequence<String>) -> String? {
   guard let (changes, name) = names.map({ (distance($0, typed), $0) }).min(by: { $0 < $1 }) else { return nil }
   return changes <= 3 && 2 * changes <= typed.count ? name : nil
 }
 
-/// How many letters have to be put in, taken out or changed to get from one word to the other (Levenshtein).
+/// The number of letters to insert, delete or replace to turn one word into the other (Levenshtein).
 func distance(_ a: String, _ b: String) -> Int {
   let (a, b) = (Array(a), Array(b))
   var row = Array(0...b.count)

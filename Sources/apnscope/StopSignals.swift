@@ -8,7 +8,7 @@ final class StopSignals: Sendable {
   private let asked = Atomic<Bool>(false)
   private let task = Mutex<Task<Void, Never>?>(nil)
 
-  /// When this returns the signals are trapped, so that one that comes at once no longer kills the process.
+  /// Returns after the signals are trapped: none of them kills the process from then on.
   init(_ stop: @escaping @Sendable () -> Void) async {
     let sequence = await UnixSignalsSequence(trapping: Self.signals)
     let watching = Task { [self] in
@@ -26,7 +26,7 @@ final class StopSignals: Sendable {
   /// unless ignored, as under nohup.
   static var signals: [UnixSignal] { isHangupIgnored ? [.sigint, .sigterm] : [.sigint, .sigterm, .sighup] }
 
-  /// The same as numbers of the system.
+  /// The signals' numbers.
   static var numbers: [Int32] { isHangupIgnored ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP] }
 
   private static var isHangupIgnored: Bool {
@@ -45,8 +45,8 @@ final class StopSignals: Sendable {
 
 /// How often an end was asked for: the second time ends the process at once.
 struct StopRequests {
-  /// Wrappers such as timeout(1) send a signal twice in a moment, to the process and to its group: signals within so many
-  /// nanoseconds are one request.
+  /// The time, in nanoseconds, within which signals are one request: wrappers such as timeout(1) send a signal twice,
+  /// to the process and to its group.
   static let oneRequest: Int64 = 500_000_000
 
   private var first: ContinuousClock.Instant?

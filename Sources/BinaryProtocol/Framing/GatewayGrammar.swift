@@ -16,7 +16,7 @@ public struct GatewayGrammar: RecordGrammar {
 
   public init(limits: ProtocolLimits) { self.limits = limits }
 
-  /// Where the payload of a record of command 0 or 1 begins. Its header is there.
+  /// The offset of the payload in a record of command 0 or 1, whose header must be complete.
   @inlinable @inline(__always)
   static func payloadOffset(_ record: RawSpan, _ command: UInt8) -> Int {
     let tokenAt = Offsets.token(of: command)
@@ -34,7 +34,7 @@ public struct GatewayGrammar: RecordGrammar {
   @inlinable @inline(__always)
   public func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool {
     if rest.byteCount == 0 || rest.byte(at: 0) <= 2 {
-      // The usual case costs one look at the payload's first byte.
+      // The usual case needs only the payload's first byte.
       let command = record.byte(at: 0)
       if command == 2 {
         // A wrong frame length often leads into the items, where 0 and 1 abound.
@@ -113,7 +113,7 @@ public struct GatewayGrammar: RecordGrammar {
     return canStart(bytes, offset + length, atEnd: atEnd)
   }
 
-  /// Each field where it belongs, or a payload that begins as JSON does: also one with a mistake in it.
+  /// Whether each field is in its place, or the payload begins like JSON, even with a mistake in it.
   public func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool {
     guard let fields = try? PushFields(parsing: record) else { return false }
     if fields.command == .framed && isExact(fields) { return true }
@@ -122,14 +122,15 @@ public struct GatewayGrammar: RecordGrammar {
     return isAligned || payload.byte(at: 0) == UInt8(ascii: "{")
   }
 
-  /// Every field is one of the five, has its own length, comes once, and together they fill the frame.
+  /// Whether every item is one of the five fields with its proper length, occurs once, and together they fill the
+  /// frame.
   private func isExact(_ fields: PushFields) -> Bool {
     !fields.binary.hasUnknownItems && fields.token.isPresent && fields.payload.isPresent
       && fields.token.length <= Self.longestCredibleToken
   }
 
-  /// The end of a command-1 frame whose expiration ends in a zero byte reads as a command-0 frame. It is one only when
-  /// the bytes before it were seen not to be such a beginning, or the neighbours are of command 0 too.
+  /// The end of a command-1 frame whose expiration ends in a zero byte looks like a command-0 frame. It is one only if
+  /// the bytes before it are known not to begin a command-1 frame, or if the neighbours are of command 0, too.
   private func probeSimple(
     _ bytes: RawSpan, _ offset: Int, _ length: Int, _ isJSON: Bool, _ beginsBetween: Bool, _ atEnd: Bool
   ) -> Plausibility {
@@ -145,8 +146,8 @@ public struct GatewayGrammar: RecordGrammar {
   /// Whether a record that is beyond doubt begins inside the one of command 0 or 1 at `start`.
   ///
   /// The identifier `00 00 00 6d` near the end of a command-2 frame reads as a command-0 record whose token covers the
-  /// beginning of the next frame, and its payload may even be that frame's. Only a beginning near `start` is looked
-  /// for, so that a long region stays cheap.
+  /// beginning of the next frame, and its payload may even be that frame's. The search is limited to beginnings near
+  /// `start`, so that a long region stays cheap.
   private func containsRecord(_ bytes: RawSpan, _ start: Int, _ length: Int, atEnd: Bool) -> Plausibility {
     for offset in start + 1..<start + min(length, Self.longestCredibleToken) {
       let command = bytes.byte(at: offset)

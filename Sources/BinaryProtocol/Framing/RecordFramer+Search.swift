@@ -10,7 +10,7 @@ extension RecordFramer {
   @inlinable
   public mutating func gap(at offset: Int, length: Int) { loseTrack(to: offset + length, .cut) }
 
-  /// Bytes that it holds until more comes. The memory that is ready for the next record is not among them.
+  /// Bytes that it holds until more arrive, without memory that is kept ready for the next record.
   @inlinable
   package var heldBytes: Int {
     guard case .searching(let search) = state else { return kept.count }
@@ -49,7 +49,7 @@ extension RecordFramer {
     case .between, .found: return nil
     case .searching(let search): return search.expected.map { start + $0 }
     case .within:
-      // A header that is cut short itself tells nothing about the record's length.
+      // A header that is itself incomplete does not show the record's length.
       guard case .incomplete(let total) = grammar.extent(kept.rawBytes, 0), isLengthKnown(total) else { return nil }
       return start + total
     }
@@ -63,7 +63,7 @@ extension RecordFramer {
     return false
   }
 
-  /// Resolves kept bytes: complete records in them are still found, the rest is damage. Then call `nextFound`.
+  /// Resolves kept bytes: complete records in them are still found, the rest is damage. Call `nextFound` afterwards.
   @inlinable
   public mutating func finish() {
     var findings = takeFindings()
@@ -73,7 +73,7 @@ extension RecordFramer {
     handOut(findings)
   }
 
-  /// Results not handed out yet; the state is then the one after them.
+  /// Removes and returns the results that were not returned yet; the state is then the one after them.
   @inlinable
   mutating func takeFindings() -> Findings {
     guard case .found(let findings, let next) = state else { return Findings() }
@@ -107,7 +107,7 @@ extension RecordFramer {
       explain(search, atEnd: true, into: &findings)
     }
     guard !kept.isEmpty else { return }
-    // The cause that began the search says more than the one that ended it.
+    // The cause that began the search is more informative than the one that ended it.
     var reported = cause
     if case .searching(let search) = state {
       if case .streamEnd = search.cause {} else { reported = search.cause }
@@ -128,7 +128,7 @@ extension RecordFramer {
     return go(on: search, bytes, &position, offset, mark)
   }
 
-  /// Takes all of `bytes` into the search, and hands out the first thing that it finds.
+  /// Adds all of `bytes` to the search, and returns the first result.
   @inlinable
   mutating func go(
     on search: Search, _ bytes: RawSpan, _ position: inout Int, _ offset: Int, _ mark: Mark
@@ -153,7 +153,7 @@ extension RecordFramer {
     func mark(endingAt end: Int) -> Mark? { (marks.first { $0.end >= end } ?? marks.last)?.mark }
     /// `nil` while boundaries are known.
     var search: Search? = begun
-    /// Of the record that begins at `position` and is incomplete.
+    /// The length of the incomplete record at `position`.
     var needed: Int?
     var position = 0
     while position < buffer.count {
@@ -219,8 +219,8 @@ extension RecordFramer {
     }
   }
 
-  /// Where in `buffer` the next record starts, `from` being the first unexplained byte; `nil` when none is sure yet, and
-  /// the search's cursor is then the first place that is still to be looked at.
+  /// The offset in `buffer` at which the next record starts, with `from` the first unexplained byte; `nil` if none is
+  /// certain yet: then the search's cursor is the first offset that is still undecided.
   @inlinable
   func findRecord(_ buffer: RawSpan, from: Int, _ search: inout Search, atEnd: Bool) -> Int? {
     if let place = search.expected {
@@ -231,7 +231,7 @@ extension RecordFramer {
         return place
       case .no:
         search.expected = nil
-        // The stream ends exactly where the cut record ends: nothing else can begin before.
+        // The stream ends exactly where the truncated record ends: nothing else can begin before.
         if atEnd && place == buffer.byteCount { search.cursor = buffer.byteCount }
       }
     }

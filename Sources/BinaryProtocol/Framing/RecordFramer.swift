@@ -2,15 +2,15 @@ import Bytes
 
 /// Cuts one direction's bytes into records, and finds the next record after a gap or damage.
 ///
-/// It is given the pieces of a stream in their order, each with a mark of the caller's choice (such as the packet that
-/// brought it), and the lengths of gaps. While boundaries are known, records are handed out as places in the borrowed
-/// bytes; only a record that is spread over several pieces is copied. Once they are lost it collects bytes until the
-/// grammar is sure of a record. A header seen before a gap already tells where the next record starts; that place is
-/// believed before any search.
+/// It receives the pieces of a stream in their order, each with a mark of the caller's choice (such as its packet), and
+/// the lengths of gaps. While boundaries are known, records are returned as positions in the borrowed bytes; only a
+/// record that is spread over several pieces is copied. Once boundaries are lost, it collects bytes until the grammar
+/// is sure of a record. A header seen before a gap already shows where the next record starts; that position takes
+/// precedence over a search.
 ///
-/// `read`, `gap` with `readFound`, and `finish` with `readFound` are all that is needed. `next` and `nextFound` hand out
-/// one thing at a time. In this package, `endOfRecord`, `keepBeginning` and `completeBeginning` are ways around `next` that
-/// cost least; each of them says when it is not its turn, and `next` always goes on from there.
+/// `read`, `gap` with `readFound`, and `finish` with `readFound` are all that is needed. `next` and `nextFound` return
+/// one result at a time. In this package, `endOfRecord`, `keepBeginning` and `completeBeginning` are cheaper paths
+/// around `next`; each of them reports when it does not apply, and `next` then continues.
 ///
 /// Memory: the longest record of the grammar's limits, and in a search at most 64 KiB more.
 public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
@@ -31,8 +31,8 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   enum State: Sendable {
     /// The next byte begins a record; nothing is kept.
     case between
-    /// `kept` begins a record, which needs this many bytes before the next check; or it is complete, as `assembled`,
-    /// until that is dropped. The mark is that of the latest piece.
+    /// `kept` begins a record, which needs this many bytes before the next check; or the record is complete, as
+    /// `assembled`, until it is dropped. The mark is the latest piece's.
     case within(needed: Int, mark: Mark)
     /// Boundaries are lost; `kept` is searched.
     indirect case searching(Search)
@@ -47,7 +47,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     @usableFromInline var cursor = 0
     /// The place in `kept`, or after it, where a header from before a gap says that a record starts.
     @usableFromInline var expected: Int?
-    /// Which piece brought `kept` up to which stream offset.
+    /// The marks of the pieces in `kept`, each with the stream offset at which its piece ends.
     @usableFromInline var marks: [(end: Int, mark: Mark)] = []
 
     @inlinable
@@ -99,7 +99,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   @inlinable public var grammar: Grammar { heldGrammar }
   /// Stream offset of the first byte that is kept.
   @inlinable public var start: Int { keptStart }
-  /// Bytes that are not a record where one was expected.
+  /// Whether bytes were found that are not a record where one was expected.
   @inlinable package var hasSeenUnreadable: Bool { sawUnreadable }
 
   /// Boundaries are known, nothing is kept and nothing waits to be handed out.
@@ -134,8 +134,8 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     return true
   }
 
-  /// Completes the record of which the beginning is kept, and moves `position` after it; `false` when the bytes end
-  /// before it does, or it is not to be believed: `next` deals with both.
+  /// Completes the record whose beginning is kept, and moves `position` after it; `false` if the bytes end before the
+  /// record does, or if it is not credible: `next` handles both.
   @inlinable @inline(__always)
   package mutating func completeBeginning(_ bytes: RawSpan, _ position: inout Int) -> Bool {
     guard case .within(var needed, let mark) = state else { return false }

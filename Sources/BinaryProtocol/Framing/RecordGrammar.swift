@@ -1,4 +1,4 @@
-/// Whether a record can start at a place where the bytes themselves have to tell.
+/// Whether a record can start at a position, as far as the bytes themselves show.
 public enum Plausibility: Sendable {
   case yes
   case no
@@ -6,16 +6,17 @@ public enum Plausibility: Sendable {
   case needsMore
 }
 
-/// What `RecordFramer` must know about a stream of records: how long one is, and how to tell one from other bytes.
+/// The properties of a stream of records that `RecordFramer` needs: the length of a record, and how to distinguish it
+/// from other bytes.
 public protocol RecordGrammar: Sendable {
-  /// How far the record at `offset` reaches, believing its header.
+  /// The extent of the record at `offset`, if its header is right.
   func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent
 
   /// Whether a complete record is credible without known boundaries. `rest` are the bytes after it, as far as
   /// available.
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool
 
-  /// Whether a record's header can stand at `offset`, where one is expected.
+  /// Whether the bytes at `offset`, where a record is expected, can be its header.
   func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
 
   /// Whether a record surely starts at `offset` of bytes whose boundaries are not known; all of `bytes` is unexplained.
@@ -23,11 +24,12 @@ public protocol RecordGrammar: Sendable {
   /// - Parameter beginsBetween: the first of `bytes` lies in no record that began before it.
   func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility
 
-  /// Whether bytes of something else would hardly look like this record by chance.
+  /// Whether other bytes are unlikely to look like this record by chance.
   ///
-  /// - Parameter isAligned: it follows on others from the first byte on, so it need only hold something.
+  /// - Parameter isAligned: records are contiguous from the stream's first byte up to this one, so it only has to be
+  ///   non-empty.
   func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool
 
-  /// Receives the first byte of every record, so that later decisions can lean on what the stream has shown.
+  /// Receives the first byte of every record, so that later decisions can depend on the stream so far.
   mutating func note(firstByte: UInt8)
 }

@@ -1,14 +1,14 @@
-/// Why bytes belong to no whole record.
+/// The reason why bytes belong to no complete record.
 public enum DamageCause: Sendable {
-  /// They are not a record.
+  /// The bytes are not a record.
   case malformed(ParseError.Problem)
-  /// They belong to a record of which other bytes are missing.
+  /// The bytes belong to a record with missing bytes.
   case cut
-  /// They end a record that began before the stream was recorded.
+  /// The bytes end a record that began before the stream was recorded.
   case beforeStart
-  /// They begin a record that the stream does not end.
+  /// The bytes begin a record that is incomplete at the stream's end.
   case streamEnd
-  /// They begin a record that was given up, because unfinished ones took too much memory.
+  /// The bytes begin a record that was dropped, because incomplete records used too much memory.
   case dropped
 }
 
@@ -20,7 +20,7 @@ public struct StreamDamage<Mark: Sendable>: Sendable {
   public var length: Int
   /// The first bytes, at most 64.
   public var bytes: [UInt8]
-  /// Of the piece that brought the last byte.
+  /// The mark of the piece with the last byte.
   public var mark: Mark
 
   @inlinable

@@ -8,7 +8,7 @@ public struct RecordError: Error, Sendable, Equatable, CustomStringConvertible {
 
 /// The members of one record, in their order: a view of its line, which is JSON (Documentation/records.md).
 ///
-/// Names and values are places in the line; nothing is copied. A string's place is that between its quotes.
+/// Names and values are ranges of the line; nothing is copied. A string's range excludes its quotes.
 package struct RecordMembers: ~Escapable {
   package enum Kind { case string, number, structure, literal }
 
@@ -21,13 +21,13 @@ package struct RecordMembers: ~Escapable {
   package let line: RawSpan
   private var offset: Int
 
-  /// `nil` for an empty line; throws when it is no JSON object.
+  /// `nil` for an empty line; throws if the line is not a JSON object.
   @_lifetime(copy line)
   package init?(_ line: RawSpan) throws(RecordError) {
     var start = 0
     while start < line.byteCount, Self.isSpace(line.byte(at: start)) { start += 1 }
     guard start < line.byteCount else { return nil }
-    // Whatever follows is then known to be well-formed.
+    // Everything after it is then known to be well-formed.
     guard line.byte(at: start) == UInt8(ascii: "{"), JSONText.scan(line) != .invalid else {
       throw RecordError("not a JSON object")
     }
@@ -130,13 +130,13 @@ package struct RecordKind {
   package private(set) var isNotification = false
   package private(set) var isCapture = false
   private var hasType = false
-  /// It is known to be neither.
+  /// The record is known to be neither a notification nor a `capture` record.
   package var isOther: Bool { hasType && !isNotification && !isCapture }
   private var schema: Int?
 
   package init() {}
 
-  /// Takes a member that tells it; `false` for others.
+  /// Reads a member that identifies the record; `false` for other members.
   package mutating func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError)
     -> Bool
   {
@@ -154,7 +154,7 @@ package struct RecordKind {
     return true
   }
 
-  /// Throws when it was no record, or one of another contract.
+  /// Throws if the line is not a record, or a record of another schema version.
   package func check() throws(RecordError) {
     guard hasType else { throw RecordError("not a record: missing field 'type'") }
     if isCapture, let schema, schema != Self.schema {

@@ -1,6 +1,6 @@
 import Bytes
 
-/// The text that strings of records stand for.
+/// Decodes strings in records.
 package enum RecordText {
   /// Writes the bytes of hexadecimal digits; `false` for other characters.
   package static func write(hex text: RawSpan, into output: inout ByteWriter) -> Bool {
@@ -82,7 +82,7 @@ extension RecordText {
     }
   }
 
-  /// The control character with this number in four digits; those below 0x20 cannot stand in JSON as they are.
+  /// The control character with this number in four digits; those below 0x20 must be escaped in JSON.
   private static func control(_ digits: RawSpan) -> String? {
     var value: UInt32 = 0
     for offset in 0..<4 {
@@ -93,7 +93,7 @@ extension RecordText {
     return String(scalar)
   }
 
-  /// The text that the inside of a JSON string stands for. The text is known to be well-formed; half of a surrogate pair becomes
+  /// The text of a JSON string, given without its quotes and known to be well-formed; half of a surrogate pair becomes
   /// U+FFFD.
   package static func unescaped(_ text: RawSpan) -> String {
     var units: [UInt8] = []

@@ -6,7 +6,7 @@ package struct RecordedNotification {
   package private(set) var time: Int64?
   /// 0 when the record has none.
   package private(set) var connection = 0
-  /// The items of its frame were bad, so the record is incomplete.
+  /// The frame's items did not fit it, so the record is incomplete.
   package private(set) var isMalformed = false
   private var command: UInt8?
   private var hasIdentifier = false
@@ -23,9 +23,9 @@ package struct RecordedNotification {
 
   /// The encoded frame.
   package struct Frame {
-    /// Where in the frame its identifier stands; `nil` when it has none.
+    /// The offset of the identifier in the frame; `nil` without one.
     package var identifierOffset: Int?
-    /// Bytes of its token; 0 when it has none.
+    /// The length of the token in bytes; 0 without one.
     package var tokenLength: Int
   }
 
@@ -55,7 +55,7 @@ package struct RecordedNotification {
     } else if members.isName("payload_length", of: member) {
       payloadLength = try members.number(member, "payload_length", most: 65_535)
     } else if members.isName("payload", of: member) {
-      // Of a string the quotes belong to the JSON text.
+      // In JSON text a string includes its quotes.
       let isString = member.kind == .string
       payload = (.json, isString ? member.value.lowerBound - 1..<member.value.upperBound + 1 : member.value)
     } else if members.isName("payload_base64", of: member) {
@@ -71,11 +71,11 @@ package struct RecordedNotification {
     }
   }
 
-  /// Writes its frame, with identifier 0 if it has one.
+  /// Writes the notification's frame, with identifier 0 if it has an identifier.
   ///
   /// - Parameters:
-  ///   - line: that it was read from.
-  ///   - scratch: overwritten.
+  ///   - line: the line that it was read from.
+  ///   - scratch: a buffer that is overwritten.
   package func encode(_ line: RawSpan, into output: inout ByteWriter, scratch: inout ByteWriter) throws(RecordError)
     -> Frame
   {
@@ -107,14 +107,14 @@ package struct RecordedNotification {
         BinaryFrame.encodeFramed(items: items, into: &output)
       }
     }
-    // Of command 2 an item that is not the recorded identifier may look like one.
+    // In command 2, an item that is not the recorded identifier may look like it.
     let isIdentified = command == 1 || hasIdentifier
     let frame = output.bytes.extracting(start..<output.count)
     return Frame(
       identifierOffset: isIdentified ? BinaryFrame.identifierOffset(in: frame) : nil, tokenLength: tokenLength)
   }
 
-  /// Returns whether there is one, which may be empty.
+  /// Writes the payload. Returns whether there is one; it may be empty.
   ///
   /// A record may have less white space than the payload: spaces are added to keep its length. It may have escaped
   /// control characters: they are unescaped while the text is too long.
@@ -146,7 +146,7 @@ package struct RecordedNotification {
     }
   }
 
-  /// Makes a payload longer by white space; JSON text has at least one byte.
+  /// Lengthens a payload by white space; the JSON text has at least one byte.
   private func writeSpaces(_ missing: Int, into output: inout ByteWriter) {
     guard missing > 0 else { return }
     let last = output.bytes.byte(at: output.count - 1)
@@ -164,11 +164,11 @@ package struct RecordedNotification {
     known[4] = expiration.map { value in (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * UInt32($0))) } }
     known[5] = priority.map { [$0] }
     var others = items ?? []
-    // Without an order they came by rising id.
+    // Without a recorded order, items were in ascending order of ids.
     let order = order ?? (known.keys + others.map(\.id.rawValue)).sorted()
     var all: [FrameItem] = []
     for id in order {
-      // Of several with one id the first is the one that counts, if it can be.
+      // Of several items with one id the first one is the field, if its length is valid.
       if let data = known.removeValue(forKey: id) {
         all.append(FrameItem(id: .init(rawValue: id), data: data))
       } else if let index = others.firstIndex(where: { $0.id.rawValue == id }) {
@@ -214,7 +214,7 @@ private enum UnusualItems {
   }
 }
 
-/// The values of a list and of the lists in it, one after the other.
+/// The values of a list and of its nested lists, one after the other.
 private struct ListValues: ~Escapable {
   enum Value {
     case number(Int)

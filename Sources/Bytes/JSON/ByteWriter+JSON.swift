@@ -13,7 +13,7 @@ extension ByteWriter {
     for (offset, byte) in bytes.enumerated() where byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
       write(escapingJSON: bytes.rawBytes.extracting(start..<offset), onlyRequired)
       write(UInt8(ascii: "\\"))
-      // It follows the backslash as it is.
+      // The character follows the backslash unchanged.
       start = offset
     }
     write(escapingJSON: bytes.rawBytes.extracting(start..<bytes.count), onlyRequired)

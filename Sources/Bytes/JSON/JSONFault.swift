@@ -1,15 +1,15 @@
-/// The first place where text stops being JSON, and what is wrong there.
+/// The first offset at which text stops being JSON, and the cause.
 package struct JSONFault: Error, Sendable, Equatable {
   package enum Problem: Sendable, Equatable {
     /// The text ends before its value does.
     case truncated
     /// A comma is followed by a closing bracket.
     case trailingComma
-    /// A value is followed by another one where a comma or the end is due.
+    /// A value is followed by another one instead of a comma or the end.
     case missingComma
     /// A key or value begins with an apostrophe.
     case singleQuote
-    /// A byte below 20 hex stands in a string.
+    /// A string contains a byte below 20 hex.
     case controlCharacter
     /// Not UTF-8.
     case badUTF8
@@ -26,7 +26,7 @@ package struct JSONFault: Error, Sendable, Equatable {
     self.offset = offset
   }
 
-  /// The fault at `offset`, where no valid token stands or one that was not expected.
+  /// The fault at `offset`, where there is no valid token, or not the expected one.
   @inline(never)
   static func found(
     in text: RawSpan, at offset: Int, _ expected: JSONText.Expectation, _ inObject: Bool
@@ -65,7 +65,7 @@ package struct JSONFault: Error, Sendable, Equatable {
     return before >= 0 ? before : nil
   }
 
-  /// Whether a value begins here that has nothing to do with the one before: `03` and `1.x` are one number that is wrong.
+  /// Whether an unrelated value begins here: `03` and `1.x` are single numbers that are wrong.
   private static func beginsAnotherValue(_ text: RawSpan, _ offset: Int) -> Bool {
     switch text.byte(at: offset) {
     case UInt8(ascii: "\""), UInt8(ascii: "{"), UInt8(ascii: "["): return true
@@ -113,11 +113,11 @@ package struct JSONFault: Error, Sendable, Equatable {
   private static func inScalar(_ text: RawSpan, from start: Int) -> JSONFault {
     let left = text.extracting(start..<text.byteCount)
     for literal: StaticString in ["true", "false", "null"] where left.byteCount < literal.utf8CodeUnitCount {
-      // Safe: the literal is a constant that is longer than what is left.
+      // Safe: the literal is a constant longer than the rest of the text.
       let isBeginning = (0..<left.byteCount).allSatisfy { unsafe literal.utf8Start[$0] == left.byte(at: $0) }
       if isBeginning { return JSONFault(.truncated, at: text.byteCount) }
     }
-    // A number that ends the text at its minus, point or exponent needs one digit more.
+    // A number that ends the text with its minus, point or exponent needs one more digit.
     let last = left.byte(at: left.byteCount - 1)
     switch last {
     case UInt8(ascii: "-"), UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"):

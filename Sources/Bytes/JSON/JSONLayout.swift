@@ -12,9 +12,9 @@ package enum JSONLayout {
   /// ]                      ]
   /// ```
   ///
-  /// A list of at most ten numbers is on one line, a longer one has ten on each: a number that changes changes its own
-  /// line alone, however wide it is. Empty lists and objects are `[]` and `{}`. All else stays as it is, with its line
-  /// ends and indents. Linear; what is no JSON comes out as something that is none either.
+  /// A list of at most ten numbers is on one line, a longer one has ten per line: a changed number changes only its own
+  /// line, however wide it is. Empty lists and objects are `[]` and `{}`. Everything else stays unchanged, with its
+  /// line ends and indentation. Linear; the result for invalid JSON is invalid, too.
   package static func withNumbersInLine(_ text: [UInt8]) -> [UInt8] {
     var output: [UInt8] = []
     output.reserveCapacity(text.count / 2)
@@ -36,7 +36,7 @@ package enum JSONLayout {
       case UInt8(ascii: "["):
         let list = NumberList(text, offset)
         guard let end = list.end else {
-          // It is not looked at again, so that the whole stays linear.
+          // The list is not scanned again, so that the whole stays linear.
           offset = list.stop
           continue
         }
@@ -66,15 +66,15 @@ package enum JSONLayout {
   }
 }
 
-/// A list of numbers alone, as far as one is there.
+/// A list that contains only numbers, as far as it was scanned.
 private struct NumberList {
   var numbers: [Range<Int>] = []
   /// White space before the first number, which is as deep as all are, and before the bracket that ends the list.
   var indent = 0..<0
   var closing = 0..<0
-  /// Behind the list; `nil` when something else is in it, or it does not end.
+  /// The offset after the list; `nil` if it contains something else, or does not end.
   var end: Int?
-  /// Where that was seen.
+  /// The offset at which scanning stopped.
   var stop: Int
 
   /// - Parameter offset: of the opening bracket.

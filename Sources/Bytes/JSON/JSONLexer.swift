@@ -1,11 +1,11 @@
-/// Where the tokens of JSON text end (RFC 8259): what `JSONText` and `JSONTape` have in common.
+/// Finds the ends of JSON tokens (RFC 8259), for `JSONText` and `JSONTape`.
 ///
-/// Every function returns `nil` where no valid token stands; `JSONFault` finds out why.
+/// Every function returns `nil` if there is no valid token; `JSONFault` determines the reason.
 enum JSONLexer {
   /// The offset after the closing quote of a string whose opening quote is before `start`; sets `hasEscapes` when
   /// there is a backslash in it.
   ///
-  /// Plain text up to the quote is passed here, where it is small enough to become a part of its callers.
+  /// Plain text up to the quote is handled here, in a function small enough to be inlined.
   @inline(__always)
   static func endOfString(_ bytes: RawSpan, from start: Int, _ hasEscapes: inout Bool) -> Int? {
     let offset = endOfPlainText(bytes, from: start)
@@ -13,12 +13,13 @@ enum JSONLexer {
     return endOfOtherString(bytes, from: offset, &hasEscapes)
   }
 
-  /// Where the first byte stands that is not plain, or the last seven begin.
+  /// The offset of the first byte that is not plain, or of the last seven bytes.
   @inline(__always)
   private static func endOfPlainText(_ bytes: RawSpan, from start: Int) -> Int {
     let count = bytes.byteCount
     var offset = start
-    // Eight plain bytes at a time: none below 0x20, none of " and \, none above 0x7f. The lowest marked byte is exact.
+    // Eight plain bytes at a time: none below 0x20, none of " and \, none above 0x7f. The lowest marked byte is
+    // exact.
     while offset + 8 <= count {
       let word = bytes.uint64(at: offset, bigEndian: false)
       let quotes = word ^ 0x2222_2222_2222_2222
@@ -73,7 +74,7 @@ enum JSONLexer {
     (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
   }
 
-  /// One character above U+007F: the shortest form only, no surrogates, nothing above U+10FFFF (RFC 3629).
+  /// The end of a character above U+007F: the shortest form only, no surrogates, nothing above U+10FFFF (RFC 3629).
   static func endOfCharacter(_ bytes: RawSpan, from offset: Int) -> Int? {
     let first = bytes.byte(at: offset)
     let length: Int
@@ -149,8 +150,8 @@ enum JSONLexer {
     return nil
   }
 
-  /// The character of a valid escape at `offset`, and its length: 2, 6, or 12 where it is a whole surrogate pair. Half of
-  /// one is U+FFFD.
+  /// The character of a valid escape at `offset`, and its length: 2, 6, or 12 for a complete surrogate pair. Half of a
+  /// pair is U+FFFD.
   static func escape(_ bytes: RawSpan, at offset: Int, before end: Int) -> (scalar: Unicode.Scalar, length: Int) {
     let letter = bytes.byte(at: offset + 1)
     switch letter {
@@ -186,7 +187,7 @@ enum JSONLexer {
 }
 
 extension RawSpan {
-  /// The length of the character at `offset` in UTF-8, 1 to 4, or `nil` where none is: the shortest form only, no
+  /// The length of the UTF-8 character at `offset`, 1 to 4; `nil` if it is not valid: the shortest form only, no
   /// surrogates, nothing above U+10FFFF (RFC 3629).
   package func lengthOfCharacter(at offset: Int) -> Int? {
     if byte(at: offset) < 0x80 { return 1 }

@@ -1,4 +1,4 @@
-/// Keys that an object has twice: the last one counts, those before are marked.
+/// Repeated keys of an object: the last one counts, the earlier ones are marked.
 extension JSONTape {
   @inline(__always)
   mutating func markRepeatedKeys(ofObject object: Int, _ text: RawSpan) {

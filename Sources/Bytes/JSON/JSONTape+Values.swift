@@ -1,4 +1,4 @@
-/// The values that strings and numbers of a tape stand for. `text` is the one that the tape was read from.
+/// The values of strings and numbers on a tape. `text` is the text that the tape was read from.
 extension JSONTape {
   /// The contents of a string without its quotes, escapes as they are written.
   @inlinable
@@ -8,7 +8,7 @@ extension JSONTape {
   @inlinable @inline(__always)
   package func isEmptyString(_ index: Int) -> Bool { nodes[index].end - nodes[index].start == 2 }
 
-  /// The UTF-8 bytes that a string stands for; half a surrogate pair becomes U+FFFD.
+  /// The UTF-8 bytes of a string's value; half of a surrogate pair becomes U+FFFD.
   package func stringBytes(_ index: Int, _ text: RawSpan) -> [UInt8] {
     let contents = contents(index)
     guard nodes[index].hasEscapes else { return Array(copying: text.extracting(contents)) }
@@ -29,7 +29,7 @@ extension JSONTape {
     return bytes
   }
 
-  /// The text that a string stands for.
+  /// The value of a string.
   package func string(_ index: Int, _ text: RawSpan) -> String {
     String(decoding: stringBytes(index, text), as: UTF8.self)
   }
@@ -39,7 +39,7 @@ extension JSONTape {
     String(decoding: Array(copying: text.extracting(Int(nodes[index].start)..<Int(nodes[index].end))), as: UTF8.self)
   }
 
-  /// Whether a number is whole, negative, and which one it is where it is small; `1.2e1` is 12.
+  /// Whether a number is whole and whether it is negative, and its value if it is small; `1.2e1` is 12.
   package func number(_ index: Int, _ text: RawSpan) -> JSONNumber {
     JSONNumber(text.extracting(Int(nodes[index].start)..<Int(nodes[index].end)))
   }
@@ -50,13 +50,13 @@ package struct JSONNumber: Sendable, Equatable {
   /// Below zero; `-0` is not.
   package let isNegative: Bool
   package let isWhole: Bool
-  /// Its value where it is whole and fits.
+  /// The value of a whole number that fits; otherwise `nil`.
   package let integer: Int?
 
   /// Reads valid JSON text of a number, such as `-12`, `1.50` or `1.2e1`.
   package init(_ text: RawSpan) {
     var hasMinus = false
-    // The digits without the point, less zeros at both ends; behind it there are `scale` of them.
+    // The digits without the point and without zeros at both ends; `scale` of them are after the point.
     var (significant, zeros, scale, exponent) = (0, 0, 0, 0)
     var (isFraction, isExponent, isExponentNegative) = (false, false, false)
     var digits: Int? = 0

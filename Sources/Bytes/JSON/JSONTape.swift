@@ -1,36 +1,36 @@
 /// JSON text read in one pass into a flat list of its values, in the order of the text (RFC 8259, strict).
 ///
-/// The memory is used again for the next text, so reading many small texts allocates nothing. Values are looked up by
-/// their index; the root is 0, which is nobody's member. What `JSONText` calls valid is read without a fault, and nothing
-/// else is.
+/// The memory is reused for the next text, so reading many small texts allocates nothing. Values are looked up by their
+/// index; the root's is 0, which is no member's. Exactly the texts that are valid for `JSONText` are read without a
+/// fault.
 @usableFromInline package struct JSONTape: Sendable {
   @usableFromInline package enum Kind: UInt8, Sendable {
     case object, array, string, number, literalTrue, literalFalse, null
   }
 
-  /// One value, or the key of a member, which comes right before its value.
+  /// One value, or the key of a member, which directly precedes its value.
   @frozen @usableFromInline package struct Node: Sendable {
-    /// Where it begins: for a string its opening quote.
+    /// The offset at which it begins: for a string, that of its opening quote.
     @usableFromInline package let start: UInt32
-    /// Behind its last byte.
+    /// The offset after its last byte.
     @usableFromInline package internal(set) var end: UInt32
     /// The index of what follows it and all that is in it.
     @usableFromInline package internal(set) var next: UInt32
     @usableFromInline package let kind: Kind
     /// It is a string with a backslash.
     package internal(set) var hasEscapes = false
-    /// It is a key that comes again later in the same object.
+    /// It is a key that is repeated later in the same object.
     @usableFromInline package internal(set) var isRepeated = false
   }
 
   @usableFromInline package internal(set) var nodes: [Node] = []
   /// Bytes of white space outside strings.
   package private(set) var whiteSpace = 0
-  /// Where the first of them stands.
+  /// The offset of the first white space outside of strings.
   package private(set) var firstWhiteSpace: Int?
-  /// Where half a surrogate pair is written as an escape, the first one.
+  /// The offset of the first escape that is half of a surrogate pair.
   package private(set) var loneSurrogate: Int?
-  /// Where a key stands that its object has had before, the first one.
+  /// The offset of the first key that its object already has.
   package internal(set) var repeatedKey: Int?
 
   /// Longest text that is read, in bytes: 1 GiB. Longer text is a fault at its first byte too many.
@@ -38,10 +38,10 @@
 
   package init() {}
 
-  /// Reads all of `text`, and forgets what was read before; the first fault ends it.
+  /// Reads all of `text`, and replaces the previous content; the first fault ends reading.
   ///
-  /// Linear in the length, but for objects of more than one key: up to 16 keys are compared with each other, more go
-  /// through a set.
+  /// Linear in the length, except for objects of several keys: up to 16 keys are compared with each other, more are put
+  /// into a set.
   package mutating func read(_ text: RawSpan) -> JSONFault? {
     nodes.removeAll(keepingCapacity: true)
     whiteSpace = 0
@@ -52,7 +52,8 @@
     guard count <= Self.longestText else { return JSONFault(.other, at: Self.longestText) }
     var offset = 0
     var expected = JSONText.Expectation.value
-    // The index of the innermost open object or array; its `next` is the one around it until it is closed.
+    // The index of the innermost open object or array; until it is closed, its `next` is the index of the enclosing
+    // one.
     var open = -1
     var depth = 0
     var inObject = false
@@ -109,7 +110,7 @@
         open = Int(nodes[closed].next) - 1
         nodes[closed].end = UInt32(truncatingIfNeeded: offset)
         nodes[closed].next = UInt32(truncatingIfNeeded: nodes.count)
-        // One member takes two nodes or more.
+        // One member has two nodes or more.
         if closesObject, nodes.count - closed > 3 { markRepeatedKeys(ofObject: closed, text) }
         depth -= 1
         inObject = open >= 0 && nodes[open].kind == .object

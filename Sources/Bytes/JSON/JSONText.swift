@@ -1,12 +1,12 @@
-/// Whether bytes are JSON text in UTF-8 (RFC 8259), found in one pass without building anything.
+/// Checks in one pass, without building anything, whether bytes are JSON text in UTF-8 (RFC 8259).
 ///
-/// Payloads are embedded into records as they are, so this decides on every notification; it is a hot path. It is
-/// strict: no byte order mark, no trailing comma, no control character in a string, only well-formed UTF-8. Any value
-/// may stand at the top. Numbers keep every digit because nothing converts them.
+/// Payloads are embedded into records unchanged, so every notification is checked; it is a hot path. It is strict: no
+/// byte order mark, no trailing comma, no control character in a string, only well-formed UTF-8. Any value may be at
+/// the top level. Numbers keep every digit because nothing converts them.
 package enum JSONText {
   package enum Verdict: Sendable, Equatable {
     case invalid
-    /// Valid. `isCompact` is false when white space stands outside strings.
+    /// Valid. `isCompact` is false if there is white space outside of strings.
     case valid(isCompact: Bool)
   }
 
@@ -22,7 +22,7 @@ package enum JSONText {
     var expected = Expectation.value
     var isCompact = true
     var depth = 0
-    // One bit a level: set for an object.
+    // One bit per level: set for an object.
     var objects = InlineArray<8, UInt64>(repeating: 0)
     var inObject = false
     var hasEscapes = false

@@ -5,16 +5,16 @@ import PushModel
 
 /// Writes the undamaged connections of a recording as a new capture, in which they are clear TCP.
 ///
-/// It is a sink: read the recording into it, once, then call `write`. A frame, response or tuple stands in the packet that
-/// completed it, so that decoding the capture gives the same records. Only when a connection has ended it is known that
-/// nothing of it is damaged, so its packets are kept as rows, which go to unnamed files when there are many.
+/// It is a sink: read the recording into it, once, then call `write`. A frame, response or tuple is in the packet that
+/// completed it, so that decoding the capture gives the same records. Only at a connection's end is it known to be
+/// undamaged, so its packets are kept as rows until then; many rows go to unnamed files.
 package final class ClearCapture: RecordSink {
   package struct Options: Sendable {
-    /// Bytes of memory for what is kept; above, it goes to unnamed files.
+    /// Bytes of memory for rows and their contents; what exceeds it goes to unnamed files.
     package var memory = 256 << 20
-    /// Where these files are.
+    /// The folder of the unnamed files.
     package var folder = "/tmp"
-    /// Packets were read in the order of their times, and not in that of their files.
+    /// Packets were read in order of time instead of file order.
     package var isSortedByTime = false
     /// Files were read one after the other. Otherwise packets of several files were merged by time.
     package var isSeparate = false
@@ -27,9 +27,10 @@ package final class ClearCapture: RecordSink {
     var serverBytes = 0
     var rows = 0
     var isDamaged = false
-    /// The first of its rows.
+    /// The connection's first row.
     var first: ClearRow?
-    /// Where the notifications of each row begin, for responses, which come at the end.
+    /// The index and stream offset of each notification that begins a row. Error responses, which are received at the
+    /// connection's end, are placed by them.
     var begins: [(index: Int, offset: Int)] = []
 
     mutating func noteBegin(_ index: Int, _ offset: Int) {
@@ -37,7 +38,8 @@ package final class ClearCapture: RecordSink {
       begins.append((index, offset))
     }
 
-    /// Where notification `index` begins, or the first one after it that begins a row.
+    /// The stream offset of the first remembered row that begins with notification `index` or a later one; the client's
+    /// bytes so far if there is none.
     func offset(ofNotification index: Int) -> Int {
       var (low, high) = (0, begins.count)
       while low < high {
@@ -48,10 +50,10 @@ package final class ClearCapture: RecordSink {
     }
   }
 
-  /// Rows of a connection of which is known where their notifications begin.
+  /// The least number of latest row beginnings that are remembered for a connection.
   ///
-  /// A response acknowledges what was written shortly before. It is put behind the oldest of them when it acknowledges
-  /// less.
+  /// A response usually acknowledges what was written shortly before it. One that acknowledges less than the oldest
+  /// remembered beginning is placed after that one.
   private static let maximumBegins = 1 << 9
 
   private let options: Options
@@ -86,7 +88,7 @@ package final class ClearCapture: RecordSink {
     if keep(frame, at: place, isFromClient: true) { open[place.connection]?.noteBegin(index, place.offset) }
   }
 
-  /// Its fields are not known, so that nobody can tell what in it is about people.
+  /// The fields are unknown, so it is unknown which bytes are personal data: the connection counts as damaged.
   package func receive(
     malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {
@@ -198,7 +200,7 @@ package final class ClearCapture: RecordSink {
     guard failure == nil else { return }
     var row = row
     do throws(UnnamedFile.Failure) {
-      // Every content is another one: its number is the key.
+      // Every content is distinct: its number is the key.
       let number = UInt64(rows.count) + 1
       if let bytes { row.place = try contents.keep(bytes, key: ContentKey(high: number, low: number)) }
       try rows.append(row)
@@ -212,8 +214,8 @@ package final class ClearCapture: RecordSink {
   /// Writes the capture, once.
   ///
   /// - Parameters:
-  ///   - output: takes it piece by piece; `false` ends it.
-  ///   - proceed: asked after every packet; `false` ends it, too.
+  ///   - output: receives each piece; `false` ends the writing.
+  ///   - proceed: called after every packet; `false` ends the writing, too.
   package func write(to output: (RawSpan) -> Bool, proceed: () -> Bool) throws(UnnamedFile.Failure) {
     keepLatest()
     if let failure { throw failure }
@@ -264,7 +266,7 @@ package final class ClearCapture: RecordSink {
 }
 
 extension ClearRow {
-  /// The copy has no preamble, which tells of hosts: its offsets begin behind it.
+  /// The copy has no preamble, which may name hosts: stream offsets begin after it.
   fileprivate func without(_ preamble: (client: Int, server: Int)) -> ClearRow {
     var row = self
     row.offset -= isFromClient ? preamble.client : preamble.server

@@ -4,14 +4,14 @@ enum ClearRefusal {
 
   /// - Parameters:
   ///   - isDamaged: a gap or malformed bytes were reported.
-  ///   - clientBytes: those of its notifications.
-  ///   - serverBytes: those of its error responses and feedback tuples.
+  ///   - clientBytes: bytes of its notifications.
+  ///   - serverBytes: bytes of its error responses and feedback tuples.
   init?(_ record: ConnectionRecord, isDamaged: Bool, clientBytes: Int, serverBytes: Int) {
     guard record.service == .gateway || record.service == .feedback, record.otherProtocol == nil else {
       self = .otherProtocol
       return
     }
-    // Without a version nothing was negotiated: a hello alone is no content.
+    // Without a version nothing was negotiated: a hello alone has no content.
     if let tls = record.tls, !tls.isDecrypted || !tls.isWhole || tls.version == nil {
       self = .notDecrypted
     } else if !record.outline.isFromBeginning {
@@ -26,12 +26,12 @@ enum ClearRefusal {
   }
 }
 
-/// What a clear capture has of a recording, and what it leaves out.
+/// Counts of what a clear capture contains of a recording, and of what it leaves out.
 package struct ClearCounts: Sendable, Equatable {
   package var connections = 0
   package var packets = 0
-  /// Connections among these in which something was said: those with notifications, error responses or feedback, and those
-  /// of a feedback service that listed nothing.
+  /// Connections among these with notifications, error responses or feedback tuples, or to a feedback service that
+  /// listed nothing.
   package var telling = 0
   /// Connections left out.
   package var notDecrypted = 0

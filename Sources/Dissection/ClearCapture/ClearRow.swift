@@ -1,20 +1,21 @@
-/// Packets of a clear capture as a row that is sorted: the beginning of a connection, bytes of one end, or the end of one.
+/// One or more packets of a clear capture as a sortable row: the beginning of a connection, bytes of one end, or an
+/// end's closing.
 struct ClearRow: BitwiseCopyable {
   enum Kind: UInt8, BitwiseCopyable {
     case opened, data, closing
   }
 
-  /// What the capture is sorted by first: a time, the number of a file, or nothing.
+  /// The first criteria of the capture's order: the file's number (0: none), then a time (`.min`: none).
   var file = 0
   var order = Int64.min
   var packet = 0
   var connection: Int
-  /// Of the first byte in its stream.
+  /// The stream offset of the first byte.
   var offset = 0
   var time = Int64.min
   /// Bytes of the client that a response acknowledges; negative where those do that were sent before it.
   var acknowledged = -1
-  /// Where the bytes are that it stands for.
+  /// The place of the row's bytes in the content store; -1 without bytes.
   var place = -1
   var kind: Kind
   var isFromClient = true

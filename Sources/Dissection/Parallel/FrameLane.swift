@@ -2,31 +2,31 @@ import BinaryProtocol
 import Bytes
 import PushModel
 
-/// The lane of sinks that take notifications one by one: the fields of each, and where its frame stands.
+/// The lane of sinks that receive notifications one by one: the fields of each, and the position of its frame.
 public struct FrameLane: RecordLane {
   public struct Batch: Sendable {
     fileprivate struct Item {
       var fields: PushFields
-      /// In the block; if negative, the complement of it in `copies`.
+      /// The frame's offset in the block; if negative, the complement of its offset in `copies`.
       var start: Int32
       var length: UInt32
-      /// Of `places`.
+      /// An index into `places`.
       var place: UInt32
-      /// Of `problems`.
+      /// An index into `problems`; `noProblem`: none.
       var problem: UInt32
       var offset: Int
       var index: Int
-      /// Of token and payload (`SentNotification`); only a `DigestLane` sets it.
+      /// The digest of token and payload (`SentNotification`); only a `DigestLane` sets it.
       var digest: UInt64 = 0
     }
 
     fileprivate static let noProblem = UInt32.max
 
     fileprivate var items: [Item] = []
-    /// Consecutive notifications of one packet have the same.
+    /// Consecutive notifications of one packet share an entry.
     fileprivate var places: [RecordPlace] = []
     fileprivate var problems: [String] = []
-    /// Frames that do not stand in the block: of two packets, or decrypted.
+    /// Frames that are not contiguous in the block: those of two packets, and decrypted ones.
     fileprivate var copies: [UInt8] = []
 
     fileprivate mutating func removeAll() {

@@ -15,14 +15,14 @@ enum LaneOwner {
 ///
 /// A value that goes to the lane's thread (`LaneReader.submit`) and comes back (`LaneReader.take`).
 struct LaneJob<Lane: RecordLane>: Sendable {
-  /// What was read of an event's bytes.
+  /// How far a lane read one event's bytes.
   struct Outcome: Sendable {
     /// The event's number in the batch.
     var event: Int
-    /// Bytes that were read; the dissector reads the others.
+    /// The number of bytes that were read; the dissector reads the rest.
     var taken: Int
     var notifications: Int
-    /// Ends in the lane's batch and among the others.
+    /// Where the event's findings end, in the lane's batch (`end`) and in `others`.
     var end: Int
     var others: Int
   }
@@ -38,25 +38,26 @@ struct LaneJob<Lane: RecordLane>: Sendable {
   init() { found = Lane.makeBatch() }
 }
 
-/// One thread's part of the reading: the bytes of its connections for which nothing is needed but their client stream.
-/// Everything else is left to the dissector, with all that follows on the same connection until the next turn.
+/// One thread's part of the reading: the bytes of its connections that need nothing but their client stream. Everything
+/// else is left to the dissector, with all that follows on the same connection until the next turn.
 ///
-/// The lane's state is behind a lock, which is taken once for each batch: it is free then, because its queue reads one
-/// job at a time, and the dissector's thread wants it only between turns. Jobs are values that one thread has at a time.
-/// What both threads use at the same time is `ClientStreams` alone.
+/// The lane's state is protected by a lock, which is taken once per batch and never contended: the lane's queue reads
+/// one job at a time, and the dissector's thread takes the lock only between turns. A job is owned by one thread at a
+/// time. Only `ClientStreams` is used by both threads at the same time.
 final class LaneReader<Lane: RecordLane>: Sendable {
   private let queue = DispatchQueue(label: "apnscope.lane", qos: .userInitiated)
   private let work: Mutex<LaneWork<Lane>>
-  /// Not in closures for the queue: these would keep a second reference to a job's memory, which is written into.
+  /// Not captured by closures for the queue: these would keep a second reference to a job's memory, which is written
+  /// to.
   private let submitted = Handover<LaneJob<Lane>>()
   private let read = Handover<LaneJob<Lane>>()
 
   init(_ work: sending LaneWork<Lane>) { self.work = Mutex(work) }
 
-  /// Tells the lane what its sink knows.
+  /// Passes the sink's knowledge to the lane.
   func take(_ knowledge: Lane.Knowledge) { work.withLock { $0.output.sink.lane.take(knowledge) } }
 
-  /// - Parameter other: the queue to use instead of its own; another than before only while no job is on its way.
+  /// - Parameter other: the queue to use instead of the lane's own; it may change only while the lane has no job.
   func submit(_ job: consuming LaneJob<Lane>, on other: DispatchQueue?) {
     submitted.put(job)
     (other ?? queue).async { [self] in
@@ -66,7 +67,7 @@ final class LaneReader<Lane: RecordLane>: Sendable {
     }
   }
 
-  /// Waits for the job that was submitted first of those that were not taken.
+  /// Waits for the oldest submitted job that was not taken yet.
   func take() -> LaneJob<Lane> { read.take() }
 }
 
@@ -83,8 +84,8 @@ struct LaneWork<Lane: RecordLane> {
   private var turn = 0
 
   /// - Parameters:
-  ///   - number: that of `LaneOwner`.
-  ///   - count: of all threads.
+  ///   - number: the lane's number, as in `LaneOwner`.
+  ///   - count: the number of threads.
   init(_ number: Int, of count: Int, _ lane: Lane, _ streams: ClientStreams) {
     self.number = number
     self.count = count

@@ -2,7 +2,8 @@ import BinaryProtocol
 import Bytes
 import PushModel
 
-/// Takes what a client stream finds on a thread of its own: notifications into the lane, and what stands between them.
+/// Receives what a client stream finds on another thread: notifications go into the lane, the records between them into
+/// `others`.
 struct LaneSink<Notifications: RecordLane>: ConnectionSink {
   /// Rare records between notifications.
   enum Other {
@@ -11,7 +12,7 @@ struct LaneSink<Notifications: RecordLane>: ConnectionSink {
   }
 
   var lane: Notifications
-  /// With the place in the lane where each stands.
+  /// Each with its position in the lane.
   var others: [(position: Int, record: Other)] = []
 
   init(_ lane: Notifications) { self.lane = lane }

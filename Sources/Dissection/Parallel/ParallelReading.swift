@@ -4,20 +4,20 @@ import PacketCapture
 
 /// Reads batches of packets on several threads, with the same result as on one.
 ///
-/// The connections are divided among lanes, of which the first is the dissector's own. The others are a few batches
-/// ahead of it. They read what needs nothing but a client stream: whole frames, and TLS records whose keys are proven,
-/// which is nearly everything. The dissector goes through the batches in the order of packets, puts in what the lanes
-/// have found, and reads itself what they left: beginnings and ends, error responses, gaps, handshakes. So it alone
-/// decides whatever concerns more than one connection, in the same order for any number of lanes.
+/// The connections are divided among lanes, of which the first is the dissector's own. The other lanes are a few
+/// batches ahead of it and read what needs nothing but a client stream: whole frames, and TLS records whose keys are
+/// proven, which is nearly everything. The dissector goes through the batches in packet order, merges the lanes'
+/// results, and reads the rest itself: beginnings and ends, error responses, gaps, handshakes. So it alone decides
+/// everything that concerns more than one connection, in the same order for any number of lanes.
 ///
-/// A connection that was left stays the dissector's until a turn ends: until it has caught up with the lanes. It makes
-/// them wait for that when they leave it much.
+/// A connection that was left stays the dissector's until a turn ends: until it has caught up with the lanes. When they
+/// leave much to it, it gives them no batches until then.
 struct ParallelReading<Sink: RecordSink> {
   private struct Lane {
     let reader: LaneReader<Sink.Lane>
-    /// That of the batch that is put in.
+    /// The job of the batch that is being merged.
     var job = LaneJob<Sink.Lane>()
-    /// Whose memory is used again.
+    /// Finished jobs whose memory is reused.
     var spare: [LaneJob<Sink.Lane>] = []
 
     mutating func keepJob() {
@@ -27,36 +27,36 @@ struct ParallelReading<Sink: RecordSink> {
     }
   }
 
-  /// How much of what a lane has found was put in.
+  /// How many of a lane's results for the batch are merged.
   private struct Progress {
     var outcomes = 0
     var position = 0
     var others = 0
   }
 
-  /// Those of the other threads.
+  /// The lanes of the other threads.
   private var lanes: [Lane]
-  /// Of each lane, what it has read of the batch that is put in. Beside the lanes and not in their jobs, because every
-  /// event is looked up here: a copy of a lane would take longer.
+  /// Each lane's outcomes for the batch that is being merged. Not in the lanes' jobs, because every event is looked up
+  /// here and copying a lane would take longer.
   private var outcomes: [[LaneJob<Sink.Lane>.Outcome]]
   private var found: [Sink.Lane.Batch]
   private var progress: [Progress]
   private let count: Int
   private let leastWeight: Int
-  /// Whatever they bring, threads are used.
+  /// Threads are used even if they are not expected to save time (`Threads.exactly`).
   private let isForced: Bool
   private var turn = 0
-  /// Events of lanes' connections that were read by them, and those that were left.
+  /// Events of the lanes' connections: how many the lanes read, and how many they left to the dissector.
   private(set) var totals = (ahead: 0, left: 0)
   private var leftBefore = 0
-  /// Where files are read and the first of the lanes works too; `nil`: it has a thread of its own.
+  /// The queue that reads files, which the first lane shares; `nil`: the lane uses its own.
   var readingQueue: DispatchQueue?
-  /// The first of the lanes makes so little that it does not need a thread of its own.
+  /// The first lane has so little work that it does not need a thread of its own.
   var sharesReadingThread: Bool { !isForced && Sink.Lane.cost == .medium }
-  /// Batches that lanes were given and the dissector has not read.
+  /// Batches that the lanes were given and the dissector has not read yet.
   private(set) var waiting = 0
 
-  /// With as many threads as the dissector's options say, at least 2 with its own.
+  /// Uses as many threads as the dissector's options say, the dissector's own included. These have to be 2 or more.
   init(_ dissector: Dissector<Sink>) {
     let threads = dissector.options.threads.maximum
     count = threads
@@ -71,11 +71,11 @@ struct ParallelReading<Sink: RecordSink> {
     progress = lanes.map { _ in Progress() }
   }
 
-  /// Reads the first of some batches in a row, and gives the lanes all of them.
+  /// Reads the first of consecutive batches, and gives all of them to the lanes.
   ///
   /// - Parameters:
-  ///   - batches: the next call's are the same without the first, and perhaps with more at their end.
-  ///   - isEnding: only those that the lanes have are read yet.
+  ///   - batches: the next call has the same ones without the first, and perhaps further ones at the end.
+  ///   - isEnding: the lanes get no further batches.
   mutating func readFirst(of batches: [EventBatch], isEnding: Bool, into dissector: inout Dissector<Sink>) {
     guard let batch = batches.first else { return }
     if !isEnding { submit(batches, dissector) }
@@ -108,7 +108,8 @@ struct ParallelReading<Sink: RecordSink> {
     waiting -= 1
   }
 
-  /// A second thread that only finds notifications in the clear costs more than it brings, unless it is the reading one.
+  /// A second thread that only finds notifications in clear text costs more than it saves, unless it is the one that
+  /// reads files.
   private func isWorthwhile(_ dissector: Dissector<Sink>) -> Bool {
     isForced || count > 2 || Sink.Lane.cost == .high || dissector.tlsConnections > 0 || readingQueue != nil
   }
@@ -121,7 +122,7 @@ struct ParallelReading<Sink: RecordSink> {
       let knowledge = dissector.output.sink.laneKnowledge
       for lane in lanes { lane.reader.take(knowledge) }
     } else if totals.left - leftBefore >= 8 * leastWeight {
-      // It costs more than to catch up.
+      // Further batches would cost more than catching up.
       return
     }
     var growth = batches.prefix(waiting).reduce(0) { $0 + $1.growth }
@@ -129,7 +130,7 @@ struct ParallelReading<Sink: RecordSink> {
       // Memory is looked at while the lanes do nothing.
       if waiting > 0, dissector.memory.isDue(after: growth) { return }
       growth += batch.growth
-      // The dissector is told of secrets before the batch that they are in, while the lanes do nothing.
+      // The dissector applies secrets before the batch that they belong to, while the lanes have no job.
       if waiting > 0, !batch.secrets.isEmpty { return }
       for index in lanes.indices {
         var job = lanes[index].spare.popLast() ?? LaneJob()
@@ -140,7 +141,7 @@ struct ParallelReading<Sink: RecordSink> {
     }
   }
 
-  /// Puts in what a lane made of an event, or reads it.
+  /// Merges a lane's results for one event, or reads the event if the lane left it.
   @inline(__always)
   private mutating func play(
     _ change: borrowing StreamEvent, _ event: Int, at position: StreamPosition, _ lane: Int, in block: RawSpan,

@@ -2,38 +2,37 @@ import BinaryProtocol
 import Bytes
 import PushModel
 
-/// What one of several dissecting threads makes of the notifications of its connections, until it is their turn in the
-/// order of packets.
+/// Collects the notifications of one dissecting thread's connections until their turn in packet order.
 ///
-/// A lane belongs to one thread at a time. What it makes of a batch of packets is a value that goes to the sink and comes
-/// back; both threads have nothing in common, which is why these values are `Sendable`.
+/// A lane belongs to one thread at a time. Its results for a batch of packets are a value that goes to the sink and
+/// comes back. The threads share nothing, which is why these values are `Sendable`.
 public protocol RecordLane: SendableMetatype {
-  /// What was made of a batch; its memory is used again.
+  /// A lane's results for one batch of packets; its memory is reused.
   associatedtype Batch: Sendable
-  /// What the sink is told of connections that the lane has to know.
+  /// What the lane needs to know about connections, as the sink learned it.
   associatedtype Knowledge: Sendable = NoKnowledge
   static func makeBatch() -> Batch
-  /// Takes over what the sink knows by now, between two batches.
+  /// Adopts the sink's present knowledge, between two batches.
   mutating func take(_ knowledge: Knowledge)
   /// The next notifications are of this batch, whose bytes are in `block`.
   mutating func begin(_ batch: inout Batch, _ block: RawSpan)
   mutating func end(_ batch: inout Batch)
-  /// A notification, as `RecordSink` takes it.
+  /// Receives a notification, like `RecordSink`.
   mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
   mutating func receive(
     malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int)
-  /// Where the next notification will stand in the batch, in units of the lane's own.
+  /// The position of the next notification in the batch, in units of the lane's own.
   var position: Int { get }
   static var cost: LaneCost { get }
 }
 
-/// What a lane and its sink make of a notification, compared with finding it.
+/// The time that a lane and its sink need for a notification, compared with finding it.
 public enum LaneCost: Sendable {
-  /// Takes less time.
+  /// Less time.
   case low
-  /// Takes about as long.
+  /// About as much time.
   case medium
-  /// Takes much longer.
+  /// Much more time.
   case high
 }
 
@@ -53,7 +52,7 @@ extension RecordLane {
 /// The lane of sinks that take no notice of single notifications.
 public struct EmptyLane: RecordLane {
   public struct Batch: Sendable {
-    /// Not nothing at all: the thread sanitizer would take the next property's address for its own.
+    /// Not an empty struct: the thread sanitizer would take the next property's address for its own.
     private let isEmpty = true
   }
 

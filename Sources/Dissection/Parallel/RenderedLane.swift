@@ -2,7 +2,8 @@ import BinaryProtocol
 import Bytes
 import PushModel
 
-/// The lane of writers: notifications as they will stand in the output, so that only copying is left to do in order.
+/// The lane of writers: notifications as they will be in the output, so that only copying is left to do in packet
+/// order.
 public struct RenderedLane: RecordLane {
   public struct Batch: Sendable {
     fileprivate var text = WrittenBytes()

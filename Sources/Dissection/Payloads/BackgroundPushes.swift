@@ -2,17 +2,17 @@ import Bytes
 import PacketCapture
 import Payload
 
-/// When each token got its latest pushes that wake the app and show nothing, to find those that a device holds back:
-/// more than three within an hour, for a Newsstand app two within a day.
+/// The times of each token's latest pushes that wake the app and show nothing, to find those that a device defers: more
+/// than three within an hour, for a Newsstand app more than one within a day.
 struct BackgroundPushes {
-  /// Of a token, the latest three, in order.
+  /// The times of a token's latest three, in ascending order.
   private var latest: [UInt64: [Int64]] = [:]
   private let limit: Int
 
   /// - Parameter limit: tokens that are followed; further ones are not.
   init(limit: Int) { self.limit = limit }
 
-  /// Notes a push; `true` when it is one too many.
+  /// Notes a push; `true` if it exceeds the device's budget.
   mutating func note(_ token: RawSpan, at time: Timestamp, kind: PayloadKind) -> Bool {
     guard time.isKnown else { return false }
     let key = ContentDigest.seed(from: token)

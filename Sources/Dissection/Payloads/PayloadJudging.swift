@@ -4,7 +4,7 @@ import Payload
 public struct PayloadJudging: Sendable {
   /// Year of sending; `nil`: each notification's own, by its packet's time.
   public var era: Int?
-  /// Of connections whose certificate names no topic.
+  /// The topic of connections whose certificate names none.
   public var topic = PayloadTopic.unknown
   /// Distinct payloads whose judgement is kept; when there are more, they are forgotten together and judged again.
   public var maximumKept = 1 << 14
@@ -18,7 +18,7 @@ public struct PayloadVerdict: Sendable, Equatable {
   public var kind: PayloadKind
   public var effects: PayloadEffects
 
-  /// It wakes the app and has no alert, so that a device may let only some of its kind through.
+  /// It wakes the app and has no alert, so that a device may defer it.
   var needsBudget: Bool { kind != .voip && effects.contains(.background) && !effects.contains(.alert) }
 }
 
@@ -34,7 +34,7 @@ package enum SendingYear {
     return (start(of: year)..<(year < 2262 ? start(of: year + 1) : .max), year)
   }
 
-  /// The same for a time in seconds since 1970.
+  /// The range and number of the year of a time in seconds since 1970.
   package static func around(second: Int64) -> (range: Range<Int64>, year: Int?) {
     let (product, isTooFar) = second.multipliedReportingOverflow(by: 1_000_000_000)
     return around(nanoseconds: isTooFar ? (second < 0 ? .min : .max) : product)

@@ -33,10 +33,10 @@ struct PayloadMerging {
     }
   }
 
-  /// The joined rows, in the order of an inspection's; `nil` when none were judged.
+  /// The joined rows, in the order of an inspection's; `nil` if no payloads were judged.
   ///
-  /// - Parameter locate: turns a row's numbers of a file and a connection, which are those of its part and recording,
-  ///   into those of the whole.
+  /// - Parameter locate: converts a row's numbers of a file and a connection from those of its part and recording to
+  ///   those of the whole.
   func report(
     _ locate: (inout InspectionReport.PayloadFindingRow, _ part: Int, _ recording: Int) -> Void
   ) -> InspectionReport.Payloads? {

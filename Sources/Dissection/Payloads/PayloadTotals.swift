@@ -26,7 +26,7 @@ struct PayloadTotals: Sendable {
     if packet > 0, self[rule].packet == 0 || packet < self[rule].packet { self[rule].packet = packet }
   }
 
-  /// Sums what was counted with a judgement.
+  /// Adds the counts kept with a judgement.
   mutating func add(_ entry: JudgementTable.Entry) {
     kinds[entry.kind, default: 0] += entry.count
     if !entry.rules.isEmpty {
@@ -54,7 +54,7 @@ struct PayloadTotals: Sendable {
   }
 }
 
-/// A payload, or what else a rule is about, that breaks the rule.
+/// A payload, or another value that a rule is about, that breaks the rule.
 struct PayloadExample: Sendable {
   private static let longest = 160
 
@@ -91,7 +91,7 @@ struct PayloadExample: Sendable {
 }
 
 extension PayloadRule {
-  /// It is about the device token and nothing else.
+  /// The rule is about the device token alone.
   var isOfToken: Bool {
     switch self {
     case .tokenConstant, .tokenHexText, .tokenLength: true

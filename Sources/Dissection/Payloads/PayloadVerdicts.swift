@@ -4,11 +4,12 @@ import PacketCapture
 import Payload
 import PushModel
 
-/// Judges the payloads of a recording, each distinct one once as long as its judgement is kept, and counts.
+/// Judges the payloads of a recording, each distinct one once as long as its judgement is kept, and counts
+/// notifications.
 ///
 /// A judgement depends on the payload, its year, topic, command and priority, and is found by a digest of them all
 /// (`ContentDigest`); the rules about token and expiration are run on each notification. Notifications are counted with
-/// the judgement and summed when it is forgotten, so that one that comes again costs a digest and a look into a table.
+/// the judgement and summed when it is dropped, so that a repeated payload costs a digest and a table lookup.
 public struct PayloadVerdicts: Sendable {
   private let options: PayloadJudging
   private let keepsExamples: Bool
@@ -17,7 +18,7 @@ public struct PayloadVerdicts: Sendable {
   /// Notifications whose payload needs no judgement.
   private var plainAlerts = 0
 
-  // Of the notifications before: most come in the same year, on the same connection, in the same packet.
+  // Cached from the previous notification: most have the same year, connection and packet.
   private var year: Int?
   private var yearRange = Int64.min..<Int64.min
   private var time = Int64.min
@@ -44,7 +45,7 @@ public struct PayloadVerdicts: Sendable {
   mutating func note(subject: String, of connection: Int) {
     let named = PayloadTopic(name: CertificateSubject(subject).topics.first)
     guard named != .unknown, topics[connection] != named else { return }
-    // The user's word about an app holds, as long as the certificate is no other kind's.
+    // The user's choice of Newsstand holds if the certificate names an app, and no other kind of topic.
     topics[connection] = named == .app && options.topic == .newsstand ? .newsstand : named
     self.connection = 0
   }
@@ -53,7 +54,7 @@ public struct PayloadVerdicts: Sendable {
     if topics.removeValue(forKey: connection) != nil { self.connection = 0 }
   }
 
-  /// Takes over what another has been told of connections.
+  /// Adopts the topics of connections that another instance knows.
   mutating func take(_ topics: [Int: PayloadTopic]) {
     guard topics != self.topics else { return }
     self.topics = topics
@@ -143,7 +144,7 @@ public struct PayloadVerdicts: Sendable {
     return totals
   }
 
-  /// Counts a push that is one too many for its device.
+  /// Counts a push that exceeds its device's budget.
   mutating func noteTooOften(_ frame: RawSpan, _ fields: PushFields, _ place: RecordPlace) {
     if keepsExamples, totals[.backgroundTooOften].example == nil {
       let token = PayloadExample.text(frame.extracting(fields.token.range))

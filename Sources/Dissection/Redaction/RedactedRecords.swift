@@ -6,7 +6,7 @@ import PushModel
 /// Passes records to another sink with everything redacted but what is known to be structure: counts, times, lengths,
 /// fates, positions, and sentences of apnscope.
 package struct RedactedRecords: RecordSink {
-  /// Takes the redacted records. An existential as in `SelectedRecords`: hashing a token costs more than the call.
+  /// Receives the redacted records. An existential as in `SelectedRecords`: hashing a token costs more than the call.
   package private(set) var sink: any RecordSink
   private let redaction: Redaction
 
@@ -80,7 +80,7 @@ package struct RedactedRecords: RecordSink {
   package mutating func receive(_ record: GapRecord) { sink.receive(record) }
   package mutating func receive(_ record: SummaryRecord) { sink.receive(record) }
   package mutating func opened(connection: Int, at time: Timestamp) { sink.opened(connection: connection, at: time) }
-  /// Payloads are judged by what their topic is for; no record shows this one.
+  /// Payload rules depend on the topic, so the sink gets the real one; no record shows it.
   package mutating func presented(subject: String, connection: Int) {
     sink.presented(subject: subject, connection: connection)
   }
@@ -95,7 +95,7 @@ package struct RedactedRecords: RecordSink {
 }
 
 extension Redaction {
-  /// Its file, and what its records were selected by.
+  /// Redacts the file's name and the selection.
   func capture(_ record: CaptureRecord) -> CaptureRecord {
     var record = record
     record.source = label(record.source)
@@ -104,7 +104,7 @@ extension Redaction {
   }
 }
 
-/// The same for stories.
+/// Passes stories to another sink, redacted like records.
 package final class RedactedStories: StorySink {
   private let sink: any StorySink
   private let redaction: Redaction

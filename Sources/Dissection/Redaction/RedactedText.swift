@@ -3,12 +3,13 @@ import Measurement
 import PushModel
 import TLSDecryption
 
-/// Texts of records, of which only the words of apnscope stay: records that are read back may hold anything.
+/// Redacts texts in records: only apnscope's own words stay, because records that are read back may hold anything.
 enum RedactedText {
   // MARK: problems
 
-  /// What is wrong, as `ParseError` and `TLSStream` say it: known words stay, letters of others become x, digits 1.
-  /// Numbers stay where all words are known and the number is that of a byte, of an item, or a length of 16 bits.
+  /// The text of a problem, as `ParseError` and `TLSStream` word it: known words stay, letters of other words become x,
+  /// digits 1. Numbers stay if all words are known and the number is a byte's or item's, or a length of at most 16
+  /// bits.
   static func problem(_ text: String) -> String {
     var words: [(text: Substring, isKnown: Bool, isNumber: Bool)] = []
     var rest = text[...]
@@ -65,8 +66,7 @@ enum RedactedText {
 
   // MARK: selections
 
-  /// What selected records: options whose values are numbers, times and words of apnscope stay, the values of others do
-  /// not.
+  /// The option that selected records: numbers, times and apnscope's own words stay as values; other values do not.
   static func selection(_ option: String) -> String {
     let parts = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])

@@ -6,9 +6,9 @@ import PushModel
 import TLSDecryption
 
 /// Replaces everything in a recording but what is known to be structure: tokens by pseudonyms, the same for the same
-/// token; payloads but their structure (`PayloadRedaction`); addresses and certificate subjects by pseudonyms, too,
-/// unless they are kept; names of files and interfaces; and all bytes that are no known field. Commands, identifiers,
-/// expirations, priorities, statuses, times, lengths and ports stay.
+/// token; payloads except for their structure (`PayloadRedaction`); addresses and certificate subjects by pseudonyms,
+/// too, unless they are kept; names of files and interfaces; and all bytes outside of known fields. Commands,
+/// identifiers, expirations, priorities, statuses, times, lengths and ports stay.
 package final class Redaction {
   private let hash: HMAC
   private let keepsAddresses: Bool
@@ -17,14 +17,14 @@ package final class Redaction {
   /// Shortest key, in bytes.
   package static var shortestKey: Int { 16 }
 
-  /// - Parameter key: with the same key a token has the same pseudonym.
+  /// - Parameter key: determines the pseudonyms: the same key gives a token the same one.
   package init?(key: [UInt8], keepsAddresses: Bool) {
     guard key.count >= Self.shortestKey, let hash = HMAC(.sha256, key: key) else { return nil }
     self.hash = hash
     self.keepsAddresses = keepsAddresses
   }
 
-  /// The kind of thing that a pseudonym stands for: the same bytes have different ones as a token and as a name.
+  /// The kind of value that a pseudonym replaces: the same bytes have different pseudonyms as a token and as a name.
   private enum Kind: UInt8 {
     case token = 1
     case address, name, label, payload, permutation
@@ -48,8 +48,8 @@ package final class Redaction {
     bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
-  /// Of the same length. One of equal bytes stays one, and one that is written in hexadecimal digits, too: rules about
-  /// payloads tell them.
+  /// A pseudonym of the same length. A token of equal bytes or of hexadecimal digits stays one, because payload rules
+  /// detect these.
   package func token(_ token: RawSpan) -> [UInt8] {
     let rules = PayloadJudge.rules(ofToken: token)
     if rules.contains(.tokenConstant) {
@@ -60,7 +60,8 @@ package final class Redaction {
     return Array(Self.hex(pseudonym).utf8.prefix(token.byteCount))
   }
 
-  /// Another byte for each byte, of tokens with one byte only. Text stays text, because such a token is both.
+  /// The replacement of each byte in tokens that repeat one byte. Hexadecimal digits stay such, because such a token
+  /// breaks both rules.
   private lazy var permutation: [UInt8] = {
     let isText = (0...255).map {
       PayloadJudge.rules(ofToken: [UInt8](repeating: $0, count: 32).rawBytes).contains(.tokenHexText)
@@ -88,7 +89,7 @@ package final class Redaction {
     payloads.redact(&bytes, in: range, tag: tag)
   }
 
-  /// Of a topic, the flow of a connection, or another name.
+  /// The pseudonym of a topic, of a connection's flow, or of another name.
   private func name(_ name: String) -> String {
     if keepsAddresses { return name }
     return "redacted-" + Self.hex(pseudonym(.name, Array(name.utf8).rawBytes, count: 6))
@@ -96,7 +97,7 @@ package final class Redaction {
 
   package func flow(_ flow: String) -> String { name(flow) }
 
-  /// Of a topic: of the same kind.
+  /// The pseudonym of a topic: a topic of the same kind.
   private func topic(_ topic: String) -> String {
     if keepsAddresses { return topic }
     switch PayloadTopic(name: topic) {
@@ -106,21 +107,21 @@ package final class Redaction {
     }
   }
 
-  /// Of the topics of a certificate, parted by blanks.
+  /// The pseudonyms of a certificate's topics, separated by spaces.
   package func topics(_ topics: String) -> String {
     if keepsAddresses || topics.isEmpty { return topics }
     return topics.split(separator: " ", omittingEmptySubsequences: false).map { topic(String($0)) }.joined(
       separator: " ")
   }
 
-  /// Of a certificate's subject: with as many topics, of the same kinds, and without any other part.
+  /// The pseudonym of a certificate's subject: as many topics, of the same kinds, and no other part.
   package func subject(_ subject: String) -> String {
     if keepsAddresses { return subject }
     let topics = CertificateSubject(subject).topics
     return (topics.map { "UID=" + topic($0) } + ["CN=" + name(subject)]).joined(separator: ",")
   }
 
-  /// Of a file or an interface, also where addresses are kept.
+  /// The pseudonym of a file or an interface, which is replaced even if addresses are kept.
   package func label(_ label: String) -> String {
     "redacted-" + Self.hex(pseudonym(.label, Array(label.utf8).rawBytes, count: 4))
   }
@@ -138,7 +139,7 @@ package final class Redaction {
 
   // MARK: frames
 
-  /// The frame redacted: of the same length, with its fields where they were.
+  /// The frame, redacted: it has the same length, with its fields at the same offsets.
   package func frame(_ fields: PushFields, _ original: RawSpan) -> [UInt8] {
     var frame = Array(copying: original)
     if fields.command == .framed { Self.eraseUnknownItems(of: &frame, fields) }
@@ -148,7 +149,7 @@ package final class Redaction {
     return frame
   }
 
-  /// Items that are no field, those that come again among them, and what follows the last item that fits. Their ids and
+  /// Erases items that are not fields, repeated ones included, and the bytes after the last item that fits. Ids and
   /// lengths stay.
   private static func eraseUnknownItems(of frame: inout [UInt8], _ fields: PushFields) {
     var items = ItemIterator(end: frame.count)
@@ -167,7 +168,7 @@ package final class Redaction {
       if !isField { for place in data { frame[place] = 0 } }
       end = data.upperBound
     }
-    // As an item that overruns its frame, which it was: zeros would be items that fit.
+    // The remainder overran the frame and still does with 0xff bytes; zeros would parse as items.
     for place in end..<frame.count { frame[place] = 0xff }
   }
 }

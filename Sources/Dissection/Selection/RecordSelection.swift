@@ -95,9 +95,9 @@ public struct RecordSelection: Sendable, Equatable {
 extension RecordSelection.Moment {
   private static let day: Int64 = 86_400_000_000_000
 
-  /// A time as people type or paste it: `2026-11-21T10:05:00Z`, with an offset as +02:00, a blank for the T, without
-  /// seconds or without time of day; seconds, milliseconds, microseconds or nanoseconds since 1970; or `10:05` or
-  /// `10:05:30.5`, of the recording's first day. `nil` for anything else.
+  /// Parses a time as people type or paste it: `2026-11-21T10:05:00Z`, with an offset as +02:00, a blank for the T,
+  /// without seconds or without time of day; seconds, milliseconds, microseconds or nanoseconds since 1970; or `10:05`
+  /// or `10:05:30.5`, of the recording's first day. `nil` for anything else.
   public init?(clock text: String) {
     if let time = TypedTime.sinceEpoch(text) ?? TypedTime.dated(text) {
       self = .at(Timestamp(nanoseconds: time))

@@ -13,9 +13,10 @@ public struct RecordingFacts: ConnectionSink, Sendable {
   private let statuses: Set<UInt8>
   private let topics: Set<String>
   private let maximum: Int
-  /// By connection, the notifications named by responses with one of the statuses; sorted when the connection has ended.
+  /// By connection, the notifications named by responses with one of the selected statuses; sorted when the connection
+  /// has ended.
   private var named: [Int: [Int]] = [:]
-  /// Connections with one of the topics.
+  /// Connections with one of the selected topics.
   private var matching: Set<Int> = []
   private var kept = 0
   /// A limit was reached, so that a selection may lack records.
@@ -59,7 +60,7 @@ public struct RecordingFacts: ConnectionSink, Sendable {
     return true
   }
 
-  /// Whether a response with one of the statuses names the notification.
+  /// Whether a response with one of the selected statuses names the notification.
   func isNamed(_ notification: Int, on connection: Int) -> Bool {
     guard let named = named[connection] else { return false }
     var (low, high) = (0, named.count)
@@ -70,7 +71,7 @@ public struct RecordingFacts: ConnectionSink, Sendable {
     return low < named.count && named[low] == notification
   }
 
-  /// Whether the connection has one of the topics.
+  /// Whether the connection has one of the selected topics.
   func isOfTopic(_ connection: Int) -> Bool { matching.contains(connection) }
 
   // MARK: ignored records

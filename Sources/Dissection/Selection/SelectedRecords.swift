@@ -6,16 +6,16 @@ import PushModel
 /// Passes the selected records to another sink, with the records of their connections, the fates of these connections'
 /// notifications, and a summary of the selection.
 ///
-/// It follows the analysis of sessions and error responses, so that counts and fates in records are those of the whole
+/// It follows the analysis of sessions and error responses, so that counts and fates in records are based on the whole
 /// recording.
 public struct SelectedRecords: RecordSink {
-  /// Takes the selected records. An existential, so that the way from packet to record is compiled for one type: the
-  /// dynamic call is only for selected records and costs little beside writing one.
+  /// Receives the selected records. An existential, so that the path from packet to record is compiled for one type:
+  /// the dynamic call is only for selected records and cheap compared with writing one.
   public private(set) var sink: any RecordSink
   private let selection: RecordSelection
   private let facts: RecordingFacts
   private var fates: FateLookup
-  /// Counts in connections' records are those of their selected records.
+  /// Whether connections' records count only their selected records.
   private let countsSelected: Bool
   private let limit: Int
   private let maximumRanges: Int
@@ -26,11 +26,11 @@ public struct SelectedRecords: RecordSink {
   public private(set) var summary = SummaryRecord()
   private var selected = 0
   private var inSegment = 0
-  /// The latest selected notifications, of one connection and in a row, which its state does not count yet: most
-  /// notifications follow the one before, and need no look at their connection's state.
+  /// The latest selected notifications, consecutive ones of one connection, which its state does not count yet: most
+  /// notifications follow the one before, and need no lookup of their connection's state.
   private var run = Run()
   private var ranges = 0
-  /// The sink takes the other records too, and what it was told of the latest one.
+  /// Whether the sink receives unselected records too, and whether it was last told that records are selected.
   private let passesAll: Bool
   private var isMarkedSelected = true
   /// A limit was reached, so that records may be missing and fates are not counted.
@@ -69,8 +69,8 @@ public struct SelectedRecords: RecordSink {
 
   /// - Parameters:
   ///   - facts: from a first pass, when the selection needs them.
-  ///   - countsSelected: counts in connections' records are those of their selected records, for sinks that sum them up;
-  ///     otherwise those of the whole connections.
+  ///   - countsSelected: connections' records count only their selected records, for sinks that sum them up; otherwise
+  ///     they count all records of the connection.
   ///   - limit: the number of selected records after which reading ends.
   ///   - maximumRanges: ranges of selected notifications kept until their connection ends.
   public init(
@@ -217,7 +217,7 @@ public struct SelectedRecords: RecordSink {
     connections[slot].early = []
   }
 
-  /// Whether the sink takes a record, and tells it before whether that is selected.
+  /// Whether the sink receives a record. Tells the sink before whether that record is selected.
   @inline(__always)
   private mutating func passes(_ isSelected: Bool) -> Bool {
     if passesAll, isSelected != isMarkedSelected { mark(isSelected) }

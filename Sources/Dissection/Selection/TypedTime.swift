@@ -2,8 +2,8 @@ import Bytes
 
 /// Notations of times that people type, or paste from other programs.
 enum TypedTime {
-  /// A number since 1970 as `tshark -t e`, `date +%s` and logs write it: its size tells the unit. From 1973 on, so that no
-  /// number of seconds in a recording is taken for one.
+  /// A number since 1970 as `tshark -t e`, `date +%s` and logs write it; its size determines the unit. Numbers before
+  /// 1973 are rejected, so that no number of seconds within a recording is mistaken for a time.
   static func sinceEpoch(_ text: String) -> Int64? {
     let parts = text.split(omittingEmptySubsequences: false) { $0 == "." || $0 == "," }
     guard parts.count <= 2, parts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
@@ -20,7 +20,7 @@ enum TypedTime {
     let (nanoseconds, overflow) = whole.multipliedReportingOverflow(by: unit)
     guard !overflow else { return nil }
     guard parts.count == 2 else { return nanoseconds }
-    // What is smaller than a nanosecond is cut off.
+    // Digits below a nanosecond are cut off.
     var (fraction, size): (Int64, Int64) = (0, unit)
     for digit in parts[1].utf8 {
       size /= 10
@@ -30,7 +30,7 @@ enum TypedTime {
     return isTooLate ? nil : sum
   }
 
-  /// A date, perhaps a time of day behind a T or blanks, and perhaps an offset from UTC.
+  /// A date, optionally with a time of day after a T or spaces, and optionally with an offset from UTC.
   static func dated(_ text: String) -> Int64? {
     let date = text.prefix(10)
     guard text.utf8.count >= 10, date.utf8.count == 10 else { return nil }
@@ -44,7 +44,7 @@ enum TypedTime {
     return overflow ? nil : time
   }
 
-  /// Where the offset behind a time of day begins, and its minutes east of UTC; 0 without one.
+  /// The index at which the offset after a time of day begins, and its minutes east of UTC; 0 without an offset.
   private static func offset(_ clock: Substring) -> (start: Substring.Index, minutes: Int)? {
     for name in ["Z", "z", " UTC", " GMT", " Z"] where clock.hasSuffix(name) {
       return (clock.index(clock.endIndex, offsetBy: -name.count), 0)
@@ -68,7 +68,7 @@ enum TypedTime {
     var clock = String(clock).replacing(",", with: ".")
     if clock.hasSuffix("Z") { clock.removeLast() }
     if clock.utf8.count(where: { $0 == UInt8(ascii: ":") }) == 1 { clock += ":00" }
-    // Hours of one digit, and digits below a nanosecond, are none of RFC 3339.
+    // RFC 3339 has neither hours of one digit nor digits below a nanosecond.
     if clock.dropFirst().first == ":" { clock = "0" + clock }
     if clock.utf8.count > 18, clock.dropFirst(18).utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
       clock = String(clock.prefix(18))

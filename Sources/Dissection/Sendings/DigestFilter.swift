@@ -1,4 +1,4 @@
-/// Tells quickly that a digest is not in a set: a bit for each that is.
+/// A filter that quickly rules out that a digest is in a set: it has a bit for each digest in the set.
 struct DigestFilter {
   private static let words = 8_192
   private var bits: [UInt64] = []

@@ -33,7 +33,7 @@ struct FeedbackListings {
   private func find(_ token: RawSpan, before time: Timestamp) -> Bool {
     let digest = ContentDigest.seed(from: token)
     guard filter.mayHave(digest), let listed = times[digest] else { return false }
-    // No time is before all others.
+    // An unknown time is before all others.
     return listed < time
   }
 }

@@ -12,14 +12,14 @@ struct RecentFates {
   private var ended: [(connection: Int, total: Int)] = []
   private var firstEnded = 0
 
-  /// - Parameter limit: ranges that are kept; of further ones nothing is known.
+  /// - Parameter limit: ranges that are kept; the fates of further ones are unknown.
   init(limit: Int) { self.limit = limit }
 
   mutating func add(_ record: FateRecord) {
     guard count < limit else { return }
     let fate = FateCode(record.fate)
     let last = ranges[record.connection]?.last
-    // A connection of which a range is missing continues in its middle.
+    // A gap in the connection's ranges: a range is missing.
     guard record.first == last?.end ?? 0 else { return }
     if last?.fate == fate { ranges[record.connection]?.removeLast() } else { count += 1 }
     ranges[record.connection, default: []].append(Range(end: record.last + 1, fate: fate))

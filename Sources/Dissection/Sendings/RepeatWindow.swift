@@ -1,9 +1,9 @@
 import Bytes
 
-/// Finds the latest earlier place of the same content among the places noted lately, with one access to memory.
+/// Finds the latest earlier place of the same content among the places noted lately, with one memory access.
 ///
-/// Buckets of eight places, each of which forgets its oldest. With four times as many places as the window has, one is
-/// hardly ever forgotten within the window; `reach` says so.
+/// Buckets hold eight places each and drop their oldest. With four times as many places as the window, a place is
+/// hardly ever dropped within the window; `reach` says so.
 struct RepeatWindow {
   /// A bucket is 64 bytes, a line of the processor's cache: eight tags, which are 32 bits of the digest that do not choose
   /// the bucket, then the eight places, modulo 2³².
@@ -14,11 +14,11 @@ struct RepeatWindow {
   /// The number of buckets is 2 to the power of 64 less this.
   private let shift: UInt64
   private var words: [UInt32] = []
-  /// Where the first bucket is, so that each is one line.
+  /// The index of the first bucket, so that each bucket is one cache line.
   private var first = 0
   /// The slot of each bucket that is written next.
   private var next: [UInt8] = []
-  /// The same content is found among so many places before it.
+  /// The number of earlier places among which the same content is found for certain.
   private(set) var reach = Int.max
 
   /// - Parameter window: a power of two.
@@ -31,7 +31,8 @@ struct RepeatWindow {
   @inline(__always)
   private static func mixed(_ digest: UInt64) -> UInt64 { digest &* 0x9e37_79b9_7f4a_7c15 }
 
-  /// Begins to fetch what `note` needs soon: waiting for memory would take longer than all else that a notification does.
+  /// Prefetches the bucket that `note` will need: a cache miss would take longer than everything else about a
+  /// notification.
   @inline(__always)
   func prepare(_ digest: UInt64) {
     let bucket = first &+ Int(truncatingIfNeeded: Self.mixed(digest) >> shift) &* Self.bucketWords
@@ -73,7 +74,7 @@ struct RepeatWindow {
     Int(UInt32(truncatingIfNeeded: place) &- words[bucket + Self.slots + slot])
   }
 
-  /// The slot that is forgotten, when one or more of the bucket are within the window.
+  /// Returns the slot to be overwritten when the next one is within the window: the bucket's oldest.
   @inline(never)
   private mutating func oldest(of bucket: Int, at place: Int) -> Int {
     let oldest =
@@ -82,7 +83,7 @@ struct RepeatWindow {
     return oldest
   }
 
-  /// The latest place is enough: those before it were found when it was noted.
+  /// Replaces the place by the latest one, which is enough: earlier places were returned when it was noted.
   @inline(never)
   private mutating func repeated(_ bucket: Int, _ slot: Int, at place: Int) -> Int {
     let distance = age(slot, of: bucket, at: place)

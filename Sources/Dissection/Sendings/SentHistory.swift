@@ -1,19 +1,19 @@
 import Bytes
 import PacketCapture
 
-/// The latest notifications of all connections in the order in which they were seen: a ring, in which each one knows how
-/// far back the one before it on its connection is.
+/// The latest notifications of all connections in the order in which they were seen: a ring, in which each entry knows
+/// the distance to its connection's previous one.
 ///
-/// One ring and not one a connection, for locality.
+/// One ring for all connections, for locality.
 struct SentHistory {
   private struct Entry {
     var digest: UInt64
     var time: Timestamp
     var connection: UInt32
-    /// With the highest bit when it is selected.
+    /// The notification's index; the highest bit is set if it is selected.
     var markedIndex: UInt32
     var expiration: UInt32
-    /// Places back to the connection's previous one; 0 for none.
+    /// The distance to the connection's previous entry; 0: none.
     var distance: UInt32
   }
 
@@ -24,14 +24,14 @@ struct SentHistory {
   private var entries: [Entry] = []
   private var beginnings: Beginnings
   private var repeats: RepeatWindow
-  /// Notifications ever noted, and those of them that were compared with the ones before.
+  /// The number of notifications ever noted, and of those that were compared with earlier ones.
   private(set) var total = 0
   private var checked = 0
-  /// Room for so many costs nothing until it is used, and growing would copy them.
+  /// The initial capacity at most: it costs nothing until it is used, and growing would copy the entries.
   fileprivate static let usualMaximum = 1 << 16
-  /// So many notifications lie between noting one and comparing it, so that memory is there when it is needed.
+  /// The number of notifications between noting one and comparing it, so that its prefetched memory has arrived.
   static let lag = 16
-  /// Packets and losses of those.
+  /// The packets and losses of the latest `lag` notifications.
   private var fresh = InlineArray<16, (packet: Int, loss: Int)>(repeating: (0, -1))
   /// The shortest time that the ring spanned when it was full.
   private var shortestSpan = Int64.max
@@ -76,8 +76,8 @@ struct SentHistory {
   @inline(__always)
   var waiting: Int { total - checked }
 
-  /// The next notification, with the latest sending before it of the same one; `nil` as that when there is none within the
-  /// window. Call it only when one waits.
+  /// Returns the next notification, with the latest earlier sending of the same one; `nil` if the window has none. Call
+  /// it only while `waiting` is above 0.
   @inline(__always)
   mutating func next() -> (sent: SentNotification, earlier: SentNotification?, packet: Int, loss: Int) {
     let (packet, loss) = fresh[checked & (Self.lag - 1)]
@@ -117,12 +117,12 @@ struct SentHistory {
     }
   }
 
-  /// How a remembered notification begins.
+  /// The beginning of a remembered notification's token and payload.
   func beginning(at place: Int) -> NotificationBeginning { beginnings[place & (maximum - 1)] }
 
-  /// Among how many notifications before each the same one is found.
+  /// The number of earlier notifications among which the same one is found.
   var window: Int { min(maximum - Self.lag, repeats.reach) }
-  /// All sendings of the recording could be compared.
+  /// Whether all sendings of the recording were compared.
   var coversAll: Bool { total <= min(maximum, repeats.reach) }
   /// The shortest time that the window spanned.
   var spanNanoseconds: Int64? { shortestSpan == .max ? nil : max(0, shortestSpan) }
@@ -145,13 +145,13 @@ struct Beginnings {
     if start >= bytes.count { grow() }
     let lengths = UInt32(min(token.byteCount, 0xffff)) << 16 | UInt32(min(payload.byteCount, 0xffff))
     let isUsual = token.byteCount == NotificationBeginning.tokenBytes && payload.byteCount >= 64
-    // Safe: `grow` made room for this slot, and what is copied is not longer than its part of it, with the lengths' part,
-    // which is written last.
+    // Safe: `grow` made room for this slot, and no copy exceeds its part of the slot. The part with the lengths is
+    // written last.
     unsafe bytes.withUnsafeMutableBytes { ring in
       let place = unsafe UnsafeMutableRawBufferPointer(rebasing: ring[start..<start + Self.stride])
       let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: place[NotificationBeginning.tokenBytes...])
       if isUsual {
-        // Of fixed lengths, which takes three instructions instead of two calls.
+        // Of constant lengths, which takes three instructions instead of two calls.
         let first = unsafe token.unsafeLoadUnaligned(fromByteOffset: 0, as: SIMD32<UInt8>.self)
         unsafe place.storeBytes(of: first, as: SIMD32<UInt8>.self)
         let second = unsafe payload.unsafeLoadUnaligned(fromByteOffset: 0, as: SIMD64<UInt8>.self)
@@ -166,7 +166,7 @@ struct Beginnings {
     }
   }
 
-  /// Makes room step by step, so that a small recording takes little.
+  /// Makes room in steps, so that a small recording needs little memory.
   @inline(never)
   private mutating func grow() {
     if bytes.isEmpty { bytes.reserveCapacity(min(maximum, SentHistory.usualMaximum) * Self.stride) }

@@ -6,7 +6,8 @@ import PushModel
 /// A sending of a notification. The notification is recognised when it is sent again by token and payload, regardless of
 /// its identifier.
 struct SentNotification {
-  /// Of token and payload; 0: without both it cannot be recognised.
+  /// The digest of token and payload; 0: the token is missing or, in a malformed frame, either of the two, so that the
+  /// notification cannot be recognised.
   let digest: UInt64
   let time: Timestamp
   let connection: Int
@@ -30,7 +31,7 @@ struct SentNotification {
     expiration = fields.expiration ?? 0
   }
 
-  /// 0: there is no token.
+  /// The digest of token and payload; 0 without a token.
   @inline(__always)
   static func digest(token: RawSpan, payload: RawSpan) -> UInt64 {
     token.byteCount == 0 ? 0 : ContentDigest(payload, seed: ContentDigest.seed(from: token)).value | 1
@@ -65,7 +66,7 @@ struct NotificationBeginning {
   var payload: [UInt8]
   var payloadLength: Int
 
-  /// In hexadecimal.
+  /// The token in hexadecimal.
   var tokenText: String {
     var text = ByteWriter(capacity: 2 * token.count)
     text.write(hex: token.rawBytes)

@@ -3,7 +3,7 @@ import Measurement
 import PacketCapture
 import PushModel
 
-/// What became of the tracked notifications, by the rules of `follow`.
+/// The outcomes of the tracked notifications, by the rules of `follow`.
 struct TrackedStories {
   /// A count, and the first packet that shows it; 0: none.
   struct Finding {
@@ -25,20 +25,20 @@ struct TrackedStories {
   private(set) var lost = Finding()
   /// Discarded each time they were sent, which is not proven of the sendings that the recording does not show.
   private(set) var notSeenAgain = Finding()
-  /// Discarded and sent again, whatever became of that.
+  /// Notifications that were discarded and sent again, with any outcome.
   private(set) var resent = Finding()
   private(set) var acceptedTwice = Finding()
-  /// Of the notifications of which a sending is selected.
+  /// Outcomes of the notifications with a selected sending.
   private var outcomes: [StoryOutcome: Int] = [:]
   private var openReasons: NamedCounts<OpenReason> = [:]
   private var reasonsNotSeenAgain: NamedCounts<OpenReason> = [:]
-  /// Their selected sendings.
+  /// The fates of these notifications' selected sendings.
   private var sendings = FateCounts()
   var discarded: Int { sendings.discarded }
   /// Seconds from first sendings to accepted ones of recovered notifications; in any order.
   private(set) var recoveries: [Double] = []
   private(set) var losses: [Int: Loss] = [:]
-  /// In what providers sent, and their bytes.
+  /// Gaps in what providers sent, and their bytes.
   let gaps: (count: Int, bytes: Int)
   /// Selected sendings of expired notifications that were not followed.
   private let lateNotTracked: Int
@@ -47,7 +47,7 @@ struct TrackedStories {
 
   /// - Parameters:
   ///   - unseen: what the recording does not show.
-  ///   - topics: of the connections.
+  ///   - topics: the topics of connections.
   init(
     _ tracked: TrackedNotifications, _ unseen: UnseenSendings, _ topics: ProviderTopics,
     repeatAfter: Int64 = StoryCollector.Options().repeatAfter
@@ -79,7 +79,7 @@ struct TrackedStories {
     }
   }
 
-  /// The stories of one content and topic.
+  /// Calls `body` with each story of one content and topic.
   private static func forEachStory(
     of sendings: [Sending], topic: ContentKey, isOfUnknownProvider: Bool, _ repeatAfter: Int64,
     _ body: (StoryFacts, [Sending]) -> Void
@@ -140,10 +140,10 @@ struct TrackedStories {
     }
   }
 
-  /// Of each sending, whether it was discarded and is followed by another, which no response discarded together with it.
+  /// Whether each sending was discarded and followed by another one, which was not discarded by the same response.
   private static func sentAgain(_ sendings: [Sending]) -> [Bool] {
     var sentAgain = [Bool](repeating: false, count: sendings.count)
-    // The response that discarded all that follow, if one did.
+    // The response that discarded all later sendings, if a single one did.
     var later: (loss: Int, isOnly: Bool)?
     for (place, sending) in sendings.enumerated().reversed() {
       if let later { sentAgain[place] = sending.fate == .discarded && (!later.isOnly || later.loss != sending.loss) }
@@ -167,14 +167,14 @@ struct TrackedStories {
   /// The counts for the report.
   ///
   /// - Parameters:
-  ///   - fates: of all selected sendings: those that are not tracked are notifications of their own.
-  ///   - gaps: what is missing of that which providers sent.
+  ///   - fates: the fates of all selected sendings; an untracked sending counts as a notification of its own.
+  ///   - gaps: gaps in what providers sent.
   func stories(_ fates: InspectionReport.Fates, gaps: (count: Int, bytes: Int)) -> InspectionReport.Stories {
     var stories = InspectionReport.Stories()
     for (outcome, count) in outcomes { stories[outcome] = count }
     (stories.openReasons, stories.notSeenAgain) = (openReasons, reasonsNotSeenAgain)
     let accepted = max(0, fates.accepted - sendings.accepted)
-    // They may have been accepted after their expiration.
+    // Untracked late ones may have been accepted after their expiration.
     let late = min(accepted, lateNotTracked)
     stories.accepted += accepted - late
     stories.rejected += max(0, fates.rejected - sendings.rejected)

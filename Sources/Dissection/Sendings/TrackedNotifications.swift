@@ -1,17 +1,16 @@
 import HeapModule
 import PacketCapture
 
-/// Notifications with a story: those that were discarded or rejected, and those that were sent more than once; each with
-/// its sendings.
+/// Notifications with a story: those that were discarded, rejected, or sent more than once; each with its sendings.
 ///
-/// A notification is tracked from the moment at which it may be one of them. What became of it is decided at the end, by
-/// the fates of all of its sendings, as `StoryFold` does for `follow`.
+/// A notification is tracked as soon as it may be one of these. Its outcome is decided at the end, by the fates of all
+/// of its sendings, as `StoryFold` does for `follow`.
 struct TrackedNotifications {
   struct Sending {
     var time: Timestamp
-    /// The packet that shows it: of the error response, or of the sending after that or of the repeated one; 0: none.
+    /// The packet that shows it: the error response's, or a resend's or repeat's own; 0: none.
     var packet: Int
-    /// In four bytes each, because there may be many.
+    /// In four bytes each, because there may be many sendings.
     fileprivate var narrow: (connection: UInt32, index: UInt32, loss: Int32, next: Int32)
     var expiration: UInt32
     var fate: FateCode
@@ -36,7 +35,7 @@ struct TrackedNotifications {
     /// Places of sendings.
     var first: Int32
     var last: Int32
-    /// Its sendings that may have been discarded, less those that came after.
+    /// The number of its sendings that may have been discarded, less the sendings that followed them.
     var waiting: Int32 = 0
     /// One of its sendings may have been discarded or rejected.
     var isLoss = false
@@ -51,16 +50,17 @@ struct TrackedNotifications {
 
   private let limit: Int
   private var stories: [Story] = []
-  /// Their numbers by digest.
+  /// The numbers of stories, by the digest of their notification.
   private var numbers: [UInt64: Int32] = [:]
   private var sendings: [Sending] = []
   /// Sendings whose fates are open, by connection.
   private var open: [Int: Heap<Open>] = [:]
-  /// The places of those, by connection and index.
+  /// The places of open sendings, by connection and index.
   private var places: [UInt64: Int32] = [:]
   private var filter = DigestFilter()
   private var responses = 0
-  /// Sendings that may have been discarded or rejected, those of the same notifications after them, and other repeats.
+  /// The numbers of sendings that may have been discarded or rejected, of later sendings of the same notifications, of
+  /// other repeats, and of expired ones.
   private var counts = (losses: 0, resends: 0, repeats: 0, late: 0)
   /// Discarded notifications that are not tracked.
   private(set) var lossesNotTracked = 0
@@ -70,8 +70,8 @@ struct TrackedNotifications {
   /// Selected sendings of notifications that had expired, which are not tracked.
   private(set) var lateNotTracked = 0
 
-  /// - Parameter limit: sendings that are tracked: so many that may have been discarded or rejected, so many after them,
-  ///   so many of other notifications that were repeated, and so many of those that had expired.
+  /// - Parameter limit: the number of sendings that are tracked of each of four kinds: possibly discarded or rejected
+  ///   ones, later sendings of these, other repeats, and expired ones.
   init(limit: Int) { self.limit = limit }
 
   /// A number for an error response that discards notifications.
@@ -80,10 +80,10 @@ struct TrackedNotifications {
     return responses - 1
   }
 
-  /// Counts discarded notifications that are no longer remembered.
+  /// Counts discarded notifications that the history no longer holds.
   mutating func addForgotten(_ count: Int) { lossesNotTracked += max(0, count) }
 
-  /// No further notification can be tracked that may have been discarded.
+  /// The limit of possibly discarded notifications is reached: no further one is tracked.
   var isFull: Bool { counts.losses >= limit }
 
   /// Whether a notification may be tracked; `false` is certain.
@@ -103,8 +103,8 @@ struct TrackedNotifications {
   /// Tracks a sending that may be discarded by an error response, or be the one that is rejected.
   ///
   /// - Parameters:
-  ///   - fate: as it is known so far.
-  ///   - earlier: the sending before, with its fate if that is known.
+  ///   - fate: the fate, as far as it is known.
+  ///   - earlier: the sending before it, with its fate if known.
   mutating func add(
     _ sent: SentNotification, packet: Int, loss: Int, fate: FateCode,
     after earlier: (SentNotification, FateCode?)? = nil
@@ -189,7 +189,7 @@ struct TrackedNotifications {
     UInt64(truncatingIfNeeded: connection) << 32 | UInt64(truncatingIfNeeded: index) & 0xffff_ffff
   }
 
-  /// Takes the fates that became final, which come in the order of a connection's notifications.
+  /// Applies fates that became final, which come in the order of a connection's notifications.
   mutating func decide(_ record: FateRecord) {
     guard open[record.connection] != nil else { return }
     let fate = FateCode(record.fate)

@@ -1,7 +1,7 @@
 import Bytes
 
-/// 128 bits that stand for a content: two of SipHash, with keys that the process draws at random, so that nobody can make
-/// two contents with one key.
+/// A key of 128 bits for a content: two SipHash values, with keys that the process draws at random, so that nobody can
+/// construct two contents with one key.
 struct ContentKey: BitwiseCopyable, Comparable, Hashable {
   var high: UInt64
   var low: UInt64
@@ -10,7 +10,7 @@ struct ContentKey: BitwiseCopyable, Comparable, Hashable {
 
   init(high: UInt64, low: UInt64) { (self.high, self.low) = (high, low) }
 
-  /// - Parameter context: contents with different ones have different keys.
+  /// - Parameter context: the same content in different contexts has different keys.
   init(_ content: RawSpan, in context: ContentKey) {
     // Safe: the memory lives through the call.
     func add(to hasher: inout Hasher) { unsafe content.withUnsafeBytes { unsafe hasher.combine(bytes: $0) } }

@@ -11,7 +11,7 @@ struct ContentStore: ~Copyable {
 
   /// A part of the file that was read: strings are asked for in another order than they were kept in, some often.
   private struct Window {
-    /// In units of `windowLength`; -1: nothing was read.
+    /// The window's offset in the file, in units of `windowLength`; -1: nothing was read.
     var number = -1
     var bytes: [UInt8] = []
   }
@@ -29,8 +29,8 @@ struct ContentStore: ~Copyable {
   private var windows = [Window](repeating: Window(), count: windowCount)
 
   /// - Parameters:
-  ///   - memory: bytes to hold.
-  ///   - folder: where the file is, if there has to be one.
+  ///   - memory: the most bytes to hold in memory.
+  ///   - folder: the folder of the file, if one is needed.
   init(memory: Int, folder: String) {
     self.folder = folder
     maximumLatest = memory / 2
@@ -45,11 +45,11 @@ struct ContentStore: ~Copyable {
 
   /// Keeps a string and returns its place.
   ///
-  /// - Parameter key: stands for the string.
+  /// - Parameter key: the key of the string's content.
   mutating func keep(_ bytes: RawSpan, key: ContentKey) throws(UnnamedFile.Failure) -> Int {
     let slot = Int(truncatingIfNeeded: key.low) & (recent.count - 1)
     if recent[slot].place >= 0, recent[slot].key == key { return recent[slot].place }
-    // Doubling takes as much again.
+    // Growing an array by doubling needs as much memory again.
     if latest.count + bytes.byteCount + 4 > maximumLatest / 2, latest.count > 0 { try writeOut() }
     let place = written + latest.count
     latest.write(bigEndian: UInt32(bytes.byteCount))
@@ -85,7 +85,7 @@ struct ContentStore: ~Copyable {
       let slot = number % Self.windowCount
       if windows[slot].number != number { try read(number, into: slot) }
       let start = place + result.count - number * Self.windowLength
-      // Only what was kept is asked for.
+      // Only ranges of kept strings are requested.
       let end = min(start + count - result.count, windows[slot].bytes.count)
       guard start < end else { return [] }
       result.append(contentsOf: windows[slot].bytes[start..<end])
@@ -103,7 +103,7 @@ struct ContentStore: ~Copyable {
     let length = max(0, min(Self.windowLength, file.count - start))
     if windows[slot].bytes.count != length { windows[slot].bytes = Array(repeating: 0, count: length) }
     var failure: UnnamedFile.Failure?
-    // Safe: the array lives through the call, and has as many bytes as are read.
+    // Safe: the array outlives the call, and has as many bytes as are read.
     unsafe windows[slot].bytes.withUnsafeMutableBytes { memory in
       do throws(UnnamedFile.Failure) { try unsafe file.read(into: memory, at: start) } catch { failure = error }
     }

@@ -25,11 +25,11 @@ final class RowSorter<Order: RowOrder> {
   private let rowsOfBuffer: Int
 
   /// - Parameters:
-  ///   - memory: bytes of rows to hold, with what sorting and merging them takes.
-  ///   - folder: where the file is, if there has to be one.
+  ///   - memory: the most bytes for rows, including what sorting and merging them needs.
+  ///   - folder: the folder of the file, if one is needed.
   init(memory: Int, folder: String) {
     let stride = MemoryLayout<Row>.stride
-    // An array that grows, or is sorted, takes as much again.
+    // An array that grows, or is sorted, needs as much memory again.
     maximumRows = max(2, memory / (2 * stride))
     rowsOfBuffer = max(1, memory / (4 * (Self.fanIn + 1) * stride))
     run = RunWriter(folder: folder)
@@ -74,7 +74,7 @@ final class RowSorter<Order: RowOrder> {
   }
 }
 
-/// Writes runs of rows one after the other into a file that is made for the first.
+/// Writes sorted runs of rows, one after the other, into a file that is created for the first.
 private struct RunWriter<Row: BitwiseCopyable> {
   let folder: String
   private(set) var file: UnnamedFile?

@@ -6,7 +6,7 @@ import PacketCapture
 /// The fields of stories in their documented order. A field that was absent on the wire is not written.
 
 extension StoryRecord {
-  /// All but the sendings, which follow.
+  /// Writes every field except the sendings, which follow.
   func write(to output: inout some FieldWriter & ~Copyable) {
     output.begin("notification_story")
     output.field("outcome", word: outcome.word)
@@ -86,7 +86,7 @@ extension StorySummary {
   }
 }
 
-/// The columns of CSV, in an order of which each type's own order of fields is a part.
+/// The columns of CSV, in an order that preserves each type's own field order.
 enum StoryColumns {
   static let all: [StaticString] = [
     "type", "schema", "source", "format", "link_types", "selection", "file", "outcome", "open_reason", "token", "topic",

@@ -23,9 +23,9 @@ extension StoryOutcome {
 /// A distinct notification of a recording: one token, payload and topic, however often it was sent.
 package struct StoryRecord: Sendable {
   package var outcome: StoryOutcome
-  /// The outcome by the sendings that the recording shows alone; the same unless that is open.
+  /// The outcome by the captured sendings alone; equal to `outcome` unless that is open.
   package var seen: StoryOutcome
-  /// Why it is open.
+  /// The reason why the outcome is open.
   package var openReason: OpenReason?
   /// `nil`: its frames have none.
   package var token: [UInt8]?
@@ -39,9 +39,9 @@ package struct StoryRecord: Sendable {
   package var sent: Int
   package var firstSent: Timestamp
   package var lastSent: Timestamp
-  /// Nanoseconds from the first sending to the accepted one, of a recovered notification.
+  /// Nanoseconds from the first sending to the accepted one; for recovered notifications only.
   package var recoveredAfter: Int64?
-  /// Nanoseconds that the recording goes on after the last sending, of one whose sendings were all discarded.
+  /// Nanoseconds from the last sending to the end of the recording; only if all sendings were discarded.
   package var observedFor: Int64?
 }
 
@@ -50,10 +50,10 @@ package struct SendingRecord: Sendable {
   package var connection: Int
   package var index: Int
   package var time: Timestamp
-  /// With the file's number, see `PacketNumber`.
+  /// The packet, with its file's number (`PacketNumber`).
   package var packet: Int
   package var fate: Fate
-  /// Of the error response that rejects it.
+  /// The status of the error response that rejects it.
   package var status: UInt8?
   package var identifier: UInt32?
   package var expiration: UInt32?
@@ -75,11 +75,11 @@ package struct TokenRecord: Sendable {
   package var sent: Int
   package var accepted: Int
   package var rejected: Int
-  /// Of the last error response that rejects a notification to it.
+  /// The status of the last error response that rejects a notification to the token.
   package var status: UInt8?
-  /// When the feedback service listed it for the first time.
+  /// The time when the feedback service first listed it.
   package var listed: Timestamp
-  /// When its app was found to be gone, as the earliest of its feedback tuples says, in UNIX seconds.
+  /// The time when its app was found to be gone, in UNIX seconds, as in the earliest of its feedback tuples.
   package var gone: UInt32?
   /// Sendings after it was listed; `nil`: it was not.
   package var sentAfterListed: Int?
@@ -89,17 +89,17 @@ package struct TokenRecord: Sendable {
   package var lastSeen: Timestamp
 }
 
-/// Totals over the stories that were told.
+/// Totals over the emitted stories.
 package struct StorySummary: Sendable {
-  /// Of the whole recording.
+  /// The summary of the whole recording.
   package var recording = SummaryRecord()
   /// Sendings of the stories.
   package var sendings = 0
   private var counts: [StoryOutcome: Int] = [:]
   package var tokens = 0
-  /// From first sendings to accepted ones, of those that are recovered and have times.
+  /// Times from first to accepted sendings, of recovered notifications with known times.
   package var recovery: Recovery?
-  /// In what providers sent, and their bytes. No field of the record.
+  /// Gaps in what providers sent, and their bytes. Not a field of the record.
   package var gaps: (count: Int, bytes: Int) = (0, 0)
 
   /// Quantiles of exact values, in nanoseconds.
@@ -116,8 +116,8 @@ package struct StorySummary: Sendable {
   }
 }
 
-/// Takes the stories of a recording when all of it was read: each with its sendings, in the order of their first sendings;
-/// then tokens, and the summary.
+/// Receives the stories of a recording after all of it was read: each story with its sendings, in the order of first
+/// sendings; then tokens, and the summary.
 package protocol StorySink: AnyObject {
   /// An input was opened, while reading goes on.
   func receive(_ record: CaptureRecord)
@@ -126,7 +126,7 @@ package protocol StorySink: AnyObject {
   func endStory()
   func receive(_ token: TokenRecord)
   func receive(_ summary: StorySummary)
-  /// Hands what is buffered to the output.
+  /// Passes what is buffered to the output.
   func flush()
   /// Whether records are still wanted.
   var isOpen: Bool { get }

@@ -3,9 +3,9 @@ import Bytes
 import Measurement
 import PacketCapture
 
-/// From rows to stories, when the recording was read.
+/// Makes stories from rows, after the recording was read.
 extension StoryCollector {
-  /// The sendings of stories, and what concerns tokens, by what they are about.
+  /// The sendings of stories, and rows about tokens, sorted by content and by token.
   private struct Sorted {
     var byContent: RowSorter<ContentOrder>
     var byToken: RowSorter<TokenOrder>
@@ -34,7 +34,7 @@ extension StoryCollector {
     /// The latest range of fates.
     var fate = FateCode.unknown
     var lastOfFate = -1
-    /// The latest notification that responses name, and the status of the one that rejects it.
+    /// The index of the latest notification that responses name; -1: none. The status is that of its rejection.
     var named = -1
     var status: UInt8?
     var isNamed = false
@@ -91,7 +91,7 @@ extension StoryCollector {
 
   // MARK: stories
 
-  /// Stories of one content that wait for others of it; further ones are taken to be of an unknown provider.
+  /// Stories of one content that wait for another one with a topic; further ones count as an unknown provider's.
   private static let mostWaiting = 1_024
 
   private func tellStories(
@@ -102,7 +102,7 @@ extension StoryCollector {
     var rows = try sorter.sorted()
     var fold: StoryFold?
     var longestResend: Int64 = 0
-    // Those without a topic are the first of their content: they wait until it is known whether others have one.
+    // Stories without a topic come first within their content: they wait until it is known whether others have one.
     var waiting: [StoryFacts] = []
     var withoutTopic: ContentKey?
     func settle(_ isOfUnknownProvider: Bool) throws(UnnamedFile.Failure) {

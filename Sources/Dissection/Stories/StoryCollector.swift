@@ -4,32 +4,32 @@ import Measurement
 import PacketCapture
 import PushModel
 
-/// Follows each distinct notification of a recording through all of its sendings, in bounded memory and exactly at any
-/// size: what does not fit is in unnamed files.
+/// Follows each distinct notification of a recording through all of its sendings, in bounded memory, and exactly for
+/// recordings of any size: what does not fit goes to unnamed files.
 ///
-/// It is a sink: read the recording into it, once, then call `tell()`. What became of a notification is known when its
-/// connection has ended, and who else sent it when all was read. So rows are kept and sorted four times: by connection,
-/// where fates meet notifications; by content, where sendings meet; by token; and by time, for the output.
+/// It is a sink: read the recording into it, once, then call `tell()`. A notification's fate is known when its
+/// connection has ended, and its other sendings when everything was read. So rows are kept and sorted four times: by
+/// connection, where fates meet notifications; by content, where sendings meet; by token; and by time, for the output.
 package final class StoryCollector: RecordSink {
   package struct Options: Sendable {
     package var selection = RecordSelection()
     /// The outcomes that are wanted; empty: all.
     package var outcomes: Set<StoryOutcome> = []
-    /// Stories that are not selected are told as well, marked as that.
+    /// Unselected stories are emitted too, marked as such.
     package var tellsOthers = false
     /// Whether stories and tokens are wanted.
     package var tellsStories = true
     package var tellsTokens = true
     /// Nanoseconds after an accepted sending from which another is a repeat on purpose.
     package var repeatAfter: Int64 = 600_000_000_000
-    /// Nanoseconds in which providers send again what was discarded, unless the recording shows that they take longer:
-    /// what was discarded so shortly before its end, or after its beginning, is open and not lost.
+    /// Nanoseconds within which providers resend what was discarded, unless the recording shows that they take longer:
+    /// what was discarded within this time before its end, or after its beginning, is open and not lost.
     package var resendWithin = UnseenSendings.usualResendWithin
     /// Other connections of the recording are not read.
     package var isPart = false
-    /// Bytes of memory for what is kept; above, it goes to unnamed files.
+    /// Bytes of memory for rows and contents; what exceeds it goes to unnamed files.
     package var memory = 256 << 20
-    /// Where these files are.
+    /// The folder of the unnamed files.
     package var folder = "/tmp"
     package init() {}
   }
@@ -118,7 +118,7 @@ package final class StoryCollector: RecordSink {
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
     if selection.takes(place, token: token, identifier: fields.identifier) { row.flags.insert(.isSelected) }
-    // Absent and empty ones are not the same.
+    // Absent and empty tokens differ.
     row.token = ContentKey(token, in: fields.token.isPresent ? .present : .absent)
     let payloadKey = ContentKey(payload, in: fields.payload.isPresent ? .present : .absent)
     row.content = ContentKey(row.token, payloadKey, isMalformed: isMalformed)

@@ -1,24 +1,24 @@
 import Measurement
 import PacketCapture
 
-/// Facts about a story when all of its sendings were seen, as it goes through memory and files.
+/// Facts about a story after all of its sendings were added, in a form for memory and files.
 struct StoryFacts: BitwiseCopyable {
   var first: StoryRow
-  /// By the sendings that the recording shows.
+  /// The outcome by the captured sendings alone.
   var seen: StoryOutcome
   /// One of its sendings was selected.
   var isSelected: Bool
-  /// The same was sent on connections of which only some show their provider.
+  /// Its content was sent on several connections, of which only some show their topic.
   var isOfUnknownProvider = false
   var sent: Int
   var lastTime: Int64
-  /// Of the accepted sending.
+  /// The time of the accepted sending, in nanoseconds.
   var acceptedTime: Int64
 
-  /// The longest time from a sending that was not accepted to the next one, in nanoseconds.
+  /// The longest time from a sending that was not accepted to the next sending, in nanoseconds.
   var longestResend: Int64
 
-  /// What became of it, as far as that is proven, and why it is open.
+  /// The outcome, as far as it is proven; if it is open, also the reason.
   func outcome(in unseen: UnseenSendings.View) -> (outcome: StoryOutcome, reason: OpenReason?) {
     if seen == .open { return (.open, .unknownFate) }
     let reason = unseen.reason(
@@ -63,14 +63,15 @@ struct StoryFold {
 
   var place: SendingPlace { first.place }
 
-  /// Whether a sending is of the same notification: its content is, and it is no repeat on purpose.
+  /// Whether a sending belongs to this story: the content is the same, and it is not an intentional repeat.
   ///
-  /// - Parameter repeatAfter: nanoseconds after the accepted sending before it from which it is one.
+  /// - Parameter repeatAfter: nanoseconds after the last accepted sending from which on a sending is an intentional
+  ///   repeat.
   func takes(_ row: StoryRow, repeatAfter: Int64) -> Bool {
     row.content == first.content && row.topic == first.topic && continues(row, repeatAfter: repeatAfter)
   }
 
-  /// The same for a sending with the same content.
+  /// Whether a sending of the same content belongs to this story.
   func continues(_ row: StoryRow, repeatAfter: Int64) -> Bool {
     guard let pause = Timestamp(nanoseconds: row.time).nanoseconds(since: lastAccepted) else { return true }
     return pause < repeatAfter
@@ -90,7 +91,7 @@ struct StoryFold {
       accepted += 1
       lastAccepted = lastTime
       if sent == 1 { acceptedFirst = true }
-      // It counts only when no other is accepted.
+      // It matters only if no other sending is accepted.
       hasPassed =
         row.flags.contains(.hasExpiration) && row.expiration != 0 && lastTime.isKnown
         && lastTime.nanoseconds > Int64(row.expiration) * 1_000_000_000
@@ -102,7 +103,7 @@ struct StoryFold {
 
   private var outcome: StoryOutcome {
     if accepted > 1 { return .acceptedTwice }
-    // It may have been accepted, or accepted twice.
+    // The unknown sending may have been accepted, or accepted a second time.
     if hasUnknown { return .open }
     if accepted == 1 { return hasPassed ? .expired : acceptedFirst ? .accepted : .recovered }
     return hasRejected ? .rejected : .lost

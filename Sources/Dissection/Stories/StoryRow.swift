@@ -5,7 +5,7 @@ import PushModel
 /// The part of a record that stories are made of, as it goes through memory and files: a notification, or what later
 /// records say about notifications.
 struct StoryRow: BitwiseCopyable {
-  /// In the order in which rows of one place are needed.
+  /// In the order in which rows at one place are needed.
   enum Kind: UInt8, BitwiseCopyable {
     /// A connection with its topic.
     case connection
@@ -26,7 +26,7 @@ struct StoryRow: BitwiseCopyable {
     static let isMalformed = Flags(rawValue: 8)
     /// The token is not empty.
     static let hasToken = Flags(rawValue: 32)
-    /// It matches the selection, as far as that is known.
+    /// It matches the selection, as far as known so far.
     static let isSelected = Flags(rawValue: 16)
   }
 
@@ -45,7 +45,7 @@ struct StoryRow: BitwiseCopyable {
   var topicPlace = -1
   var connection: Int
   var identifier: UInt32 = 0
-  /// Of a feedback tuple: when the app was found to be gone.
+  /// In a feedback tuple: when the app was found to be gone.
   var expiration: UInt32 = 0
   var kind: Kind
   var fate = FateCode.unknown
@@ -96,7 +96,7 @@ struct SendingPlace: BitwiseCopyable, Comparable {
   }
 }
 
-/// As they are on their connections: what is known about a notification comes before it.
+/// In the order of a connection: facts about a notification come before it.
 enum ConnectionOrder: RowOrder {
   static func precedes(_ a: StoryRow, _ b: StoryRow) -> Bool {
     if a.connection != b.connection { return a.connection < b.connection }
@@ -104,7 +104,7 @@ enum ConnectionOrder: RowOrder {
   }
 }
 
-/// Sendings of one content together, in order of time.
+/// Sendings of the same content together, in order of time.
 enum ContentOrder: RowOrder {
   static func precedes(_ a: StoryRow, _ b: StoryRow) -> Bool {
     if a.content != b.content { return a.content < b.content }
@@ -112,7 +112,7 @@ enum ContentOrder: RowOrder {
   }
 }
 
-/// Rows of one token together: feedback, then sendings, each in order of time.
+/// Rows of the same token together: feedback, then sendings, each in order of time.
 enum TokenOrder: RowOrder {
   static func precedes(_ a: StoryRow, _ b: StoryRow) -> Bool {
     if a.token != b.token { return a.token < b.token }
@@ -128,7 +128,7 @@ struct ToldSending: BitwiseCopyable {
   var row: StoryRow
 }
 
-/// Sendings of one story together, stories by their first sendings.
+/// Sendings of the same story together, stories in the order of their first sendings.
 enum ToldOrder: RowOrder {
   static func precedes(_ a: ToldSending, _ b: ToldSending) -> Bool {
     a.story != b.story ? a.story < b.story : a.row.place < b.row.place

@@ -3,7 +3,7 @@ import Bytes
 import PacketCapture
 import PushModel
 
-/// Which sendings are selected: a story or a token is when one of its records is.
+/// Decides which sendings are selected; a story or token is selected if one of its records is.
 struct StorySelection {
   private let selection: RecordSelection
   /// The selected times; `nil`: they are relative to a time that is not known yet.
@@ -14,7 +14,7 @@ struct StorySelection {
     noteStart(.none)
   }
 
-  /// A connection was opened: the first time resolves those that are relative.
+  /// Notes that a connection was opened: relative times are resolved with the first such time.
   mutating func noteStart(_ time: Timestamp) {
     guard times == nil else { return }
     let (first, last) = (Timestamp(nanoseconds: .min), Timestamp(nanoseconds: .max))
@@ -39,13 +39,13 @@ struct StorySelection {
     return false
   }
 
-  /// Whether a notification is selected by what it says itself.
+  /// Whether a notification matches by its own fields.
   func takes(_ place: RecordPlace, token: RawSpan, identifier: UInt32?) -> Bool {
     guard isOfType(.notification), takes(place, token) else { return false }
     return selection.identifiers.isEmpty || identifier.map(selection.identifiers.contains) == true
   }
 
-  /// The same of a feedback tuple, which has neither identifier nor fate nor status.
+  /// Whether a feedback tuple matches; it has neither identifier nor fate nor status.
   func takes(feedbackAt place: RecordPlace, token: RawSpan) -> Bool {
     isOfType(.feedback) && selection.identifiers.isEmpty && selection.fates.isEmpty && selection.statuses.isEmpty
       && takes(place, token)
@@ -53,9 +53,9 @@ struct StorySelection {
 
   func takes(_ status: UInt8) -> Bool { selection.statuses.contains(status) }
 
-  /// Whether a notification is selected by what later records say about it.
+  /// Whether a notification matches by what later records state about it.
   ///
-  /// - Parameter isNamed: a response with one of the statuses names it.
+  /// - Parameter isNamed: a response with one of the selected statuses names it.
   func takes(_ fate: Fate, isNamed: Bool) -> Bool {
     (selection.fates.isEmpty || selection.fates.contains(fate)) && (selection.statuses.isEmpty || isNamed)
   }

@@ -3,8 +3,8 @@ import Bytes
 import Measurement
 import PacketCapture
 
-/// Writes stories as a table for people: a row for each notification, and under one that was not simply accepted a row for
-/// each of its sendings; then a row for each token that was rejected or listed by feedback.
+/// Writes stories as a table for people: a row for each notification, followed by rows for its sendings unless it was
+/// simply accepted; then a row for each token that was rejected or listed by feedback.
 package final class StoryTableWriter: StorySink {
   private var text = ByteWriter(capacity: 2 * StoryOutput.flushThreshold)
   private var output: StoryOutput

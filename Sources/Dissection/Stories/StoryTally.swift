@@ -1,10 +1,10 @@
 import Bytes
 import Measurement
 
-/// Counts stories for the report of a trace: what became of the notifications, of those that each error response threw
-/// away, and the worst tokens.
+/// Counts stories for the report of a trace: the outcomes of all notifications, the outcomes of those that each error
+/// response discarded, and the worst tokens.
 package final class StoryTally: StorySink {
-  /// Tokens that are named.
+  /// The number of worst tokens that are listed.
   private static let named = 20
 
   private var report = TraceReport.Stories()
@@ -15,7 +15,7 @@ package final class StoryTally: StorySink {
   /// The connection on which the story's notification was discarded last, since it was sent otherwise, and how often.
   private var discarded: (connection: Int, count: Int)?
 
-  /// - Parameter listed: refused notifications, and connections with discarded ones, that are kept one by one.
+  /// - Parameter listed: the number of refused notifications, and of connections with discarded ones, that are listed.
   package init(listed: Int) { self.listed = listed }
 
   package var isOpen: Bool { true }
@@ -31,7 +31,7 @@ package final class StoryTally: StorySink {
 
   package func receive(_ sending: SendingRecord) {
     guard let story else { return }
-    // Discarded together with the one before, it is not sent again.
+    // Discarded together with the previous one, it is not a resend.
     if let before = discarded, before.connection != sending.connection || sending.fate != .discarded {
       losses[before.connection]?.sentAgain += before.count
       discarded = nil
@@ -63,7 +63,7 @@ package final class StoryTally: StorySink {
     let row = TraceReport.Stories.Token(
       token: Self.hex(token.token), topic: token.topic, sent: token.sent, rejected: token.rejected,
       status: token.status.map(Int.init), sentInVain: sentInVain)
-    // Of equal ones, the one that was seen first goes first.
+    // Ties are in the order in which tokens were seen.
     let place = report.worstTokens.firstIndex { $0.rejected + $0.sentInVain < row.rejected + row.sentInVain }
     report.worstTokens.insert(row, at: place ?? report.worstTokens.count)
     if report.worstTokens.count > Self.named { report.worstTokens.removeLast() }

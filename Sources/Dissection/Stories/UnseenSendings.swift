@@ -4,30 +4,30 @@ import Measurement
 import PacketCapture
 import TLSDecryption
 
-/// Where a recording may hide sendings of a notification: all that it does not show of the connections of providers.
+/// Where a recording may hide sendings of a notification: the parts of providers' connections that it does not show.
 ///
-/// It takes the records of a whole recording. Whoever claims what became of a notification asks it first: a claim that
-/// another sending would refute is made only when nothing could hold one.
+/// It receives the records of a whole recording. Every outcome is checked against it: an outcome that another sending
+/// would refute is stated only if no part of the recording could hide one.
 ///
 ///     │◀─ before ─▶│ recording of a connection: SYN … bytes … gap … bytes … FIN │◀─ after ─▶│
 ///
-/// A gap, an undecrypted or unread connection and packets that were dropped may hold any notification, at any time. What
-/// lies before the first and after the last packet of the recording, or of a connection, may hold one within a time in
-/// which providers send again: the longest that the recording shows, and for what was discarded at least
+/// A gap, an undecrypted or unread connection and packets that were dropped may hold any notification, at any time.
+/// Before the first and after the last packet of the recording, or of a connection, one may be hidden within the time
+/// in which providers resend: the longest such time in the recording, and for discarded notifications at least
 /// `resendWithin`.
 struct UnseenSendings {
-  /// The time in which providers are taken to send again what was discarded, in nanoseconds, unless the recording shows
+  /// The assumed time, in nanoseconds, within which providers resend what was discarded, unless the recording shows
   /// that they take longer.
   static let usualResendWithin: Int64 = 60_000_000_000
-  /// The same for outcomes other than lost, at the end of a connection: a provider that has an answer has no reason to
-  /// send again, so it is what the recording shows, and at least this.
+  /// The least such time for outcomes other than lost, at the end of a connection, in nanoseconds: a provider that has
+  /// an answer has no reason to resend, so only the recording's own times are assumed.
   fileprivate static let shortResend: Int64 = 1_000_000_000
-  /// A pause between files of a recording that is longer than this may be a file that is missing.
+  /// A longer pause between files of a recording may be a missing file; in nanoseconds.
   private static let longestPause: Int64 = 1_000_000_000
-  /// Connections, topics and intervals that are kept apart; further ones widen what may be hidden.
+  /// The number of connections, of topics and of intervals that are kept apart; further ones widen what may be hidden.
   private static let limit = 1 << 16
 
-  /// What is not shown of the connections of one provider.
+  /// The parts of one provider's connections that the recording does not show.
   fileprivate struct Places {
     var gaps = 0
     var gapBytes = 0
@@ -35,10 +35,10 @@ struct UnseenSendings {
     var unread = 0
     /// The latest first packet of a connection whose beginning was not captured.
     var latestStart = Int64.min
-    /// Of connections whose end was not captured: from when to when they may have carried more.
+    /// Connections whose end was not captured: the interval in which each may have carried more.
     var ends: [(from: Int64, to: Int64)] = []
 
-    /// - Parameter keepsAll: else an interval widens the last one, which may hold more then.
+    /// - Parameter keepsAll: `false`: an interval is merged into the last one, which may then hide more.
     mutating func add(_ other: Places, keepsAll: Bool = true) {
       gaps += other.gaps
       gapBytes += other.gapBytes
@@ -59,14 +59,14 @@ struct UnseenSendings {
   private struct Pending {
     var gaps = 0
     var gapBytes = 0
-    /// An error response ended it: what was written after the named notification was discarded.
+    /// An error response ended it: notifications written after the named one were discarded.
     var isTerminated = false
   }
 
-  /// By topic; `.zero` is of connections that do not show theirs.
+  /// By topic; `.zero`: connections that do not show theirs.
   private var places: [ContentKey: Places] = [:]
   private var pending: [Int: Pending] = [:]
-  /// Of all places together.
+  /// The number of intervals of all places.
   private var intervals = 0
   private var dropped = 0
   private var hasUnreadPackets = false
@@ -81,7 +81,7 @@ struct UnseenSendings {
   private var last = Timestamp.none
 
   /// - Parameters:
-  ///   - resendWithin: nanoseconds in which providers send again what was discarded, at least.
+  ///   - resendWithin: the least time within which providers resend what was discarded, in nanoseconds.
   ///   - isPart: other connections of the recording are not read.
   init(resendWithin: Int64 = usualResendWithin, isPart: Bool = false) {
     self.resendWithin = resendWithin
@@ -147,7 +147,7 @@ struct UnseenSendings {
     places[isKept ? topic : .zero, default: Places()].add(new, keepsAll: intervals <= Self.limit)
   }
 
-  /// What is not shown of a connection; `nil`: nothing of a provider's can be hidden on it.
+  /// The parts of a connection that are not shown; `nil`: it can hide no notification.
   private static func places(of record: ConnectionRecord, _ known: Pending) -> Places? {
     if record.service == .feedback { return nil }
     var places = Places()
@@ -159,9 +159,9 @@ struct UnseenSendings {
     let isEmpty = record.clientBytes + record.serverBytes + record.missingBytes == 0
     (places.gaps, places.gapBytes) = (known.gaps, known.gapBytes)
     if record.service == .unknown {
-      // Without bytes, and on a port that says nothing, it is one of the many that are of no interest.
+      // Without bytes, and on a port of no known service, it is one of many irrelevant connections.
       if isEmpty { return nil }
-      // What it is may stand in the bytes that are missing, of which no gap of either service tells.
+      // The bytes that would identify it may be missing, and no gap was reported for either service.
       if record.missingBytes > 0, known.gaps == 0 { (places.gaps, places.gapBytes) = (1, record.missingBytes) }
       if places.undecrypted == 0, places.gaps == 0 || record.tls == nil { places.unread = 1 }
     }
@@ -175,7 +175,7 @@ struct UnseenSendings {
 
   // MARK: what may be hidden
 
-  /// The same for many notifications, when all was read.
+  /// A view for looking up many notifications, after everything was read.
   ///
   /// - Parameters:
   ///   - longestResend: the longest time from a sending that was not accepted to the next one, in nanoseconds.
@@ -212,7 +212,7 @@ struct UnseenSendings {
     return pauses
   }
 
-  /// Answers for one notification after the other.
+  /// Looks up hidden parts for one notification after the other.
   struct View {
     /// Intervals in the order of their beginnings, each with the latest end up to it.
     fileprivate struct Sealed {
@@ -226,7 +226,7 @@ struct UnseenSendings {
         }
       }
 
-      /// One of the intervals has a time in common with this one.
+      /// Whether one of the intervals overlaps this one.
       func hasEnd(from: Int64, to: Int64) -> Bool {
         var (low, high) = (0, places.ends.count)
         while low < high {
@@ -250,14 +250,14 @@ struct UnseenSendings {
     /// Gaps in what providers sent, and their bytes.
     var gaps: (count: Int, bytes: Int) { (everything.places.gaps, everything.places.gapBytes) }
 
-    /// Why another sending of a notification may be hidden that would change its outcome; `nil`: nothing could hold one.
+    /// The reason why a sending that would change a notification's outcome may be hidden; `nil`: none can be.
     ///
     /// - Parameters:
-    ///   - seen: its outcome by the sendings that the recording shows.
-    ///   - first: nanoseconds of its first sending.
-    ///   - last: nanoseconds of its last one.
-    ///   - topic: `.zero`: its connections do not show it, and may be of any provider.
-    ///   - isOfUnknownProvider: the same was sent on connections of which only some show their provider.
+    ///   - seen: its outcome by the captured sendings.
+    ///   - first: the time of its first sending, in nanoseconds.
+    ///   - last: the time of its last sending, in nanoseconds.
+    ///   - topic: its topic; `.zero`: unknown, so its connections may be any provider's.
+    ///   - isOfUnknownProvider: its content was sent on several connections, of which only some show their topic.
     func reason(
       against seen: StoryOutcome, first: Int64, last: Int64, topic: ContentKey, isOfUnknownProvider: Bool
     ) -> OpenReason? {

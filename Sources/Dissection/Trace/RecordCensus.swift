@@ -3,9 +3,9 @@ import PushModel
 
 /// Compares the records present in a trace with the counts of its summary and its connections.
 struct RecordCensus {
-  /// Records by type; of connections those that have ended.
+  /// Records found, by type; only connections that have ended count.
   var found = SummaryRecord()
-  /// Connections of which there is any record.
+  /// Connections with at least one record.
   var begun = 0
   /// Records of connections also count records that were not selected.
   var isSelection = false
@@ -48,11 +48,11 @@ struct RecordCensus {
 
 /// The fates of a connection's notifications, from its error responses alone: its own record is missing.
 struct InferredFates {
-  /// Of the response that names the latest notification, which settles all up to it.
+  /// The index of the latest notification that a response names, which settles all up to it.
   private var named = -1
   private var isShutdown = false
   private var discarded: Int?
-  /// Responses that name a later notification than those before them, and reject it.
+  /// Responses that reject a later notification than any earlier response names.
   private var rejected = 0
 
   mutating func add(_ record: ErrorResponseRecord) {
@@ -63,7 +63,7 @@ struct InferredFates {
     if !isShutdown { rejected += 1 }
   }
 
-  /// They add up to the notifications present, or to the count of the response if that is higher.
+  /// The fates, which add up to the notifications present, or to more if a response counts more.
   func fates(of notifications: Int) -> FateCounts {
     var fates = FateCounts()
     if named >= 0 {
@@ -77,6 +77,6 @@ struct InferredFates {
 }
 
 extension FateCounts {
-  /// All of them together.
+  /// The sum of all fates.
   var written: Int { accepted + rejected + discarded + unknown }
 }

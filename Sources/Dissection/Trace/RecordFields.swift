@@ -2,15 +2,15 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 
-/// The fields of one record that is read back: those of its members that are numbers, words or lists of words.
+/// The fields of one record that is read back: its members that are numbers, words or lists of words.
 ///
-/// For every record but notifications, which are too many for it.
+/// For every record except notifications, which are too many for it.
 struct RecordFields {
   private var numbers: [String: String] = [:]
   private var texts: [String: String] = [:]
   private var lists: [String: [String]] = [:]
 
-  /// Takes the members of an object, and with `prefix` those of an object in it.
+  /// Reads the members of an object; `prefix` goes before the names of a nested object's members.
   init(_ members: RecordMembers, prefix: String = "") throws(RecordError) {
     var members = members
     while let member = members.next() {
@@ -47,7 +47,7 @@ struct RecordFields {
     return value
   }
 
-  /// The same for one that every such record has.
+  /// A number that every such record has; throws if it is missing.
   func required(_ name: String, most: Int = Int(UInt32.max)) throws(RecordError) -> Int {
     guard let value = try number(name, most: most) else { throw RecordError("missing field '\(name)'") }
     return value

@@ -10,34 +10,34 @@ import TLSFoundation
 /// from the dissector.
 ///
 /// The lines are needed twice. An error response comes after all notifications of its connection, but takes effect when
-/// it arrived; and the first packet of a connection is in its last record. So `scan(_:)` takes every line first, and
-/// `read(_:into:)` takes them all again. Between the two no more is kept than the limits allow.
+/// it arrived; and the first packet of a connection is in its last record. So every line is passed to `scan(_:)` first,
+/// and then again to `read(_:into:)`. What is kept between the two passes is limited.
 public struct RecordReader: ~Copyable {
   /// Limits on what is kept of earlier lines.
   public struct Limits: Sendable {
-    /// Error responses, and connections' times, that the first pass remembers; further ones take effect where their
-    /// lines stand.
+    /// The number of error responses and of connections' times that the first pass remembers; further ones take effect
+    /// at the position of their lines.
     public var remembered = 1 << 16
-    /// Connections that are open at a time.
+    /// The number of connections that are open at a time.
     public var connections = ReassemblyOptions().maximumConnections
-    /// Ranges of fates kept for open connections; further ones are not passed on. With 0 none are.
+    /// The number of fate ranges kept for open connections; further ones are not passed on. 0: none are.
     public var fateRanges = DissectionOptions().maximumFateRanges
     public init() {}
   }
 
-  /// Larger numbers of bytes or packets are refused, so that no sum of them overflows.
+  /// Larger numbers of bytes or packets are refused, so that no sum overflows.
   static let mostBytes = 1 << 36
   static let mostFiles = 1 << 22
 
   private let limits: Limits
-  /// By run of the command: `capture` records divide the lines into files, whose packets are numbered separately. Files of
-  /// one run that have a number count as one here, since a connection may continue from one to the next.
+  /// By run of the command: `capture` records divide the lines into files, whose packets are numbered separately.
+  /// Numbered files of one run share an entry, since a connection may continue from one to the next.
   private var files = [File()]
   private var file = 0
   private var remembered = 0
   /// Connections that have begun and whose record has not come, by number.
   private var open: [Int: Counts] = [:]
-  /// Added to the file's connection numbers: files that were written one by one begin with 1 each.
+  /// An offset added to the file's connection numbers: each file that was written by its own run begins with 1.
   private var base = 0
   private var highest = 0
   private var mayRestart = false
@@ -58,9 +58,9 @@ public struct RecordReader: ~Copyable {
   public private(set) var records = 0
 
   private struct File {
-    /// In the order of their lines.
+    /// The file's error responses, in the order of their lines.
     var responses: [(record: ErrorResponseRecord, isDone: Bool)] = []
-    /// Places of the above in the order of their packets; those before `next` have taken effect.
+    /// Indexes of `responses` in the order of their packets; those before `next` have taken effect.
     var order: [Int] = []
     var next = 0
     var linesSeen = 0
@@ -74,9 +74,9 @@ public struct RecordReader: ~Copyable {
     var notifications = 0
     var errorResponses = 0
     var feedbackTuples = 0
-    /// The fates of its notifications according to its error responses.
+    /// The fates of its notifications, inferred from its error responses.
     var fates = InferredFates()
-    /// The fates that records give of its notifications, in the order of the records.
+    /// The fates of its notifications that records state, in the order of the records.
     var ranges: [FateRecord] = []
   }
 
@@ -87,7 +87,7 @@ public struct RecordReader: ~Copyable {
 
   // MARK: first pass
 
-  /// Takes a line of the first pass. `read(_:into:)` reports its errors.
+  /// Reads a line in the first pass. Errors are left to `read(_:into:)`.
   public mutating func scan(_ line: RawSpan) {
     switch Self.firstType(of: line) {
     case "capture":
@@ -133,9 +133,9 @@ public struct RecordReader: ~Copyable {
 
   // MARK: second pass
 
-  /// Takes a line of the second pass; empty ones are passed over.
+  /// Reads a line in the second pass; empty lines are skipped.
   ///
-  /// A line that throws leaves everything as it was.
+  /// A line that throws changes nothing.
   public mutating func read(_ line: RawSpan, into sink: inout some RecordSink) throws(RecordError) {
     if Self.firstType(of: line) == "notification" { return try notification(line, &sink) }
     guard let fields = try Self.fields(line) else { return }
@@ -197,7 +197,7 @@ public struct RecordReader: ~Copyable {
     sink.receive(summary)
   }
 
-  /// Lines about what was not read that are kept.
+  /// Lines about unread packets that are kept.
   private static let mostUnread = 64
 
   private static func summary(_ fields: RecordFields) throws(RecordError) -> SummaryRecord {
@@ -340,7 +340,7 @@ public struct RecordReader: ~Copyable {
     return number > 1
   }
 
-  /// Adds the fates of a record to those of its connection.
+  /// Adds a record's fates to those of its connection.
   private mutating func note(_ record: FateRecord) {
     hasFates = true
     guard limits.fateRanges > 0, let count = open[record.connection]?.ranges.count else { return }
@@ -352,7 +352,7 @@ public struct RecordReader: ~Copyable {
     }
   }
 
-  /// Sends the sink a connection's fates, from the first notification to the last; those in no record are unknown.
+  /// Passes a connection's fates to the sink, from the first notification to the last; fates in no record are unknown.
   private mutating func reportFates(
     _ ranges: [FateRecord], of notifications: Int, on connection: Int, _ sink: inout some RecordSink
   ) {
@@ -516,7 +516,7 @@ public struct RecordReader: ~Copyable {
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
     let missing = fields.list("not_captured")
     record.notCaptured.start = missing.contains("start")
-    // Those of 0.1.0 do not say it.
+    // Records of 0.1.0 lack this field.
     if missing.contains("client_end") || missing.isEmpty && record.end == .captureEnd {
       let until = try fields.time("client_until")
       record.notCaptured.client = ConnectionRecord.OpenEnd(
@@ -532,7 +532,7 @@ public struct RecordReader: ~Copyable {
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)
     census.add(record)
-    // Its counts are valid even if some of its records are missing.
+    // Its counts hold even if some of its records are missing.
     let found = counts?.notifications ?? 0
     record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
     record.notifications = record.fates.written

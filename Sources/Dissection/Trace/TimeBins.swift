@@ -10,7 +10,7 @@ struct TimeBins: Sendable, Equatable {
     var bytes = 0
   }
 
-  /// Most bins; then they are joined.
+  /// The most bins; when they are exceeded, bins are joined.
   private let limit: Int
   /// A bin's length is 2 to this.
   private(set) var exponent = 16
@@ -63,7 +63,8 @@ struct TimeBins: Sendable, Equatable {
   /// Makes bins longer, until they are 2 to this.
   mutating func join(to exponent: Int) { while self.exponent < exponent { join() } }
 
-  /// The counts in the bins of another series with bins of the same length; counts outside of it are dropped.
+  /// The counts aligned with the bins of another series, whose bins have the same length; counts outside of that series
+  /// are dropped.
   func counts(like other: TimeBins) -> [Int] {
     var counts = [Int](repeating: 0, count: other.bins.count)
     for (index, bin) in bins.enumerated() where bin.count > 0 {
@@ -73,7 +74,7 @@ struct TimeBins: Sendable, Equatable {
     return counts
   }
 
-  /// Makes one bin of two.
+  /// Joins every two bins into one.
   private mutating func join() {
     var joined: [Bin] = []
     joined.reserveCapacity(bins.count / 2 + 1)

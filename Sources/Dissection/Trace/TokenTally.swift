@@ -3,12 +3,12 @@ import Measurement
 /// How often each device token was written to, by its first eight bytes: exact up to a number of distinct tokens, and
 /// from then on for a sample of them.
 ///
-/// The sample is adaptive (Wegman; Flajolet, "On adaptive sampling", 1990): when there are too many, those are kept
-/// whose hash begins with one more zero bit. Which tokens are kept does not depend on how often or when they come, so
-/// their counts are exact, and their number times 2ᵏ estimates the total.
+/// The sample is adaptive (Wegman; Flajolet, "On adaptive sampling", 1990): when there are too many tokens, only those
+/// are kept whose hash begins with one more zero bit. Which tokens are kept does not depend on how often or when they
+/// come, so their counts are exact, and their number times 2ᵏ estimates the total.
 struct TokenTally {
   private let limit: Int
-  /// A power of two, twice the limit or more: open addressing with steps of one.
+  /// The slots of a hash table with linear probing: a power of two, at least twice the limit.
   private var slots: [(key: UInt64, count: Int)]
   private var used = 0
   /// Tokens are kept whose hash begins with this many zero bits.
@@ -44,7 +44,7 @@ struct TokenTally {
       zeros += count
       return
     }
-    // The low bits: the high ones are alike in a sample.
+    // Slots are chosen by the low bits: the high bits are alike in a sample.
     var slot = Int(truncatingIfNeeded: hash & UInt64(slots.count - 1))
     while slots[slot].key != key {
       if slots[slot].key == 0 {

@@ -13,13 +13,13 @@ public struct TraceInspection: RecordSink {
     public var inspection = Inspection.Limits()
     /// Connections whose notifications over time are kept apart.
     public var timelines = 500
-    /// Distinct tokens that are counted one by one, and those of the feedback service that are remembered.
+    /// The number of distinct tokens that are counted one by one, and of listed tokens that are remembered.
     public var tokens = 1 << 16
     public init() {}
   }
 
   private let limits: Limits
-  /// Takes all records as well, to tell what became of each notification.
+  /// Receives all records as well, to decide the outcome of each notification.
   private let stories: StoryCollector?
   private var inspection: Inspection
   private var report = TraceReport()
@@ -27,25 +27,25 @@ public struct TraceInspection: RecordSink {
   private var errors = TimeBins()
   private var feedback = TimeBins()
   private var open = Tallies(blank: Tally())
-  /// Of the connections that the inspection lists, in its order.
+  /// Tallies of the connections that the inspection lists, in its order.
   private var ended: [Tally] = []
-  /// Of the error responses that the inspection lists, in its order.
+  /// Times of the error responses that the inspection lists, in its order.
   private var errorTimes: [Timestamp] = []
   private var timelines = 0
   private var tokens: TokenTally
   /// A segment is the records of a connection that end in one packet.
   private var perSegment = Counts(highest: 4_096)
   private var bytesPerSegment = Counts(highest: 65_535)
-  /// By priority; the last one is of notifications without one.
+  /// Notifications by priority; index 256 counts those without one.
   private var priorities = [Int](repeating: 0, count: 257)
-  /// Listed tokens by prefix: whether one was sent to later, and whether a tuple that lists it is selected.
+  /// Listed tokens by prefix: whether one was sent to later, and whether one of its tuples is selected.
   private var listed: [UInt64: (wasSentTo: Bool, isSelected: Bool)] = [:]
   private var ages = Samples()
-  /// Seconds since 1970 that tuples tell.
+  /// The range of the tuples' timestamps, in UNIX seconds.
   private var listedTimes: ClosedRange<UInt32>?
   private var first = Timestamp(nanoseconds: .max)
   private var last = Timestamp.none
-  /// The records that come are selected; what is said of them may depend on others.
+  /// Whether the next records are selected; statements about selected records may depend on others.
   private var isSelected = true
 
   /// The counts of one connection.
@@ -54,21 +54,21 @@ public struct TraceInspection: RecordSink {
     var firstRecord = Timestamp.none
     var lastRecord = Timestamp.none
     var closed = Timestamp.none
-    /// Of its notifications' frames.
+    /// Bytes of its notifications' frames.
     var frameBytes = 0
     var errorResponses = 0
     var sent = TimeBins(limit: 256)
     var hasTimeline = false
   }
 
-  /// The notifications that the latest packet has ended so far: all else is counted once for each packet.
+  /// The notifications that the latest packet has ended so far: everything else is counted once per packet.
   private var run = Run(connection: 0, packet: 0, time: .none)
 
   private struct Run {
     var connection: Int
     var packet: Int
     var time: Timestamp
-    /// Of `time`; 0 when it is not known.
+    /// The second of `time`, since 1970; 0 if unknown.
     var second: Int64
     var notifications = 0
     var bytes = 0
@@ -190,7 +190,7 @@ public struct TraceInspection: RecordSink {
     }
   }
 
-  /// Counts the records that ended in one packet, and starts with the next.
+  /// Counts the notifications that ended in one packet, and begins with the next packet.
   @inline(never)
   private mutating func begin(_ place: RecordPlace) {
     flush()
@@ -345,7 +345,7 @@ public struct TraceInspection: RecordSink {
     return report
   }
 
-  /// Times become seconds since the start, and all series have the same bins.
+  /// Makes times relative to the start, and gives all series the same bins.
   private mutating func finishTimes() {
     if last.isKnown {
       report.started = TimestampFormatter.text(first).prefix(23) + "Z"

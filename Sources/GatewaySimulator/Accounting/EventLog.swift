@@ -4,7 +4,7 @@ import Glibc
 import Measurement
 import Synchronization
 
-/// Writes what happens to a file, one JSON object a line, from any number of event loops at a time.
+/// Writes events to a file, one JSON object per line, from any number of event loops at a time.
 ///
 /// ```
 /// {"time":"2015-09-16T01:02:03.123456789Z","event":"rejected","client":"127.0.0.1:50000","topic":"com.example.app",
@@ -36,7 +36,7 @@ public final class EventLog: Sendable {
     /// Feedback tuples that were sent.
     package var tuples: Int?
     package var reason: String?
-    /// What TLS or the system said about the end of a connection.
+    /// The error of TLS or the system that ended a connection.
     package var error: String?
     /// The TLS version.
     package var tls: String?
@@ -48,7 +48,7 @@ public final class EventLog: Sendable {
       self.time = time
     }
 
-    /// The first one of a run.
+    /// The first event of a run.
     package static func started(at time: Int64) -> Event {
       var event = Event("started", time: time)
       event.schema = 1
@@ -87,7 +87,7 @@ public final class EventLog: Sendable {
   /// not read for 5 seconds.
   public func close() { output.end() }
 
-  /// Lines that were not written so far, because there was no room for them or because writing failed.
+  /// Lines that were not written, because there was no room for them or because writing failed.
   public var droppedLines: Int { output.dropped }
 
   /// The first error of writing, in words; nothing was written after it.
@@ -133,8 +133,8 @@ private final class Output: Sendable {
     self.descriptor = descriptor
     self.limit = limit
     var status = stat()
-    // Anything but a file may be a pipe. It is given as much as it takes at once when it says that it can be written
-    // to: the thread then never blocks in `write`, and so can give up at the end.
+    // Anything but a file may be a pipe. It is written only when it is ready, and no more than it accepts at once:
+    // so the thread never blocks in `write`, and can give up at the end.
     let isFile = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     piece = isFile ? .max : 4096
   }
@@ -146,7 +146,7 @@ private final class Output: Sendable {
 
   func add(_ line: RawSpan) {
     let length = line.byteCount
-    // One lock, held for a copy of the line.
+    // One lock, held while the line is copied.
     let (wakes, hurries) = state.withLock { state in
       if state.waiting.count + state.unwritten + length > limit || state.failure != nil || state.hasEnded {
         state.dropped += 1

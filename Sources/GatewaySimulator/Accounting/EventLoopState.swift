@@ -4,7 +4,7 @@ import NIOCore
 /// The state of one event loop: its counts and its open connections.
 ///
 /// Accessed only on its loop. Deadlines of connections are checked here four times a second, so that reading needs no
-/// timers; nothing ends before its time, and up to half a second after it.
+/// timers; a connection ends up to half a second after its deadline, never before.
 final class EventLoopState {
   static let period = TimeAmount.milliseconds(250)
 
@@ -24,7 +24,7 @@ final class EventLoopState {
     failed = loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
   }
 
-  /// The counts with those of payloads.
+  /// The counts, with those of payloads.
   var fullTally: Tally {
     var tally = tally
     tally.payloads = payloads?.counts
@@ -87,8 +87,9 @@ final class EventLoopState {
 /// A connection as seen by the state of its event loop.
 protocol WatchedConnection: AnyObject {
   func check(_ now: NIODeadline)
-  /// In good order; for maintenance, which is for the gateway only, or because the service ends.
+  /// Shuts the connection down gracefully: for maintenance, which concerns the gateway only, or because the service
+  /// ends.
   func shutDown(forGood: Bool)
-  /// At once.
+  /// Closes the connection at once.
   func leave()
 }

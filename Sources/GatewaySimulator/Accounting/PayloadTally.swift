@@ -3,11 +3,11 @@ import Measurement
 import Payload
 import PushModel
 
-/// How the gateway judges payloads; how the real one did is not documented.
+/// How the gateway judges payloads; how the real gateway did is not documented.
 public struct PayloadScrutiny: Sendable {
-  /// Year that the gateway stands for; `nil`: only rules that hold in any year.
+  /// The year that the gateway simulates; `nil`: only rules that hold in any year apply.
   public var era: Int?
-  /// Notifications whose payload or frame has an error are refused with this; `nil`: none is.
+  /// The rejection of notifications whose payload or frame has an error; `nil`: they are accepted.
   public var refusal: Rejection?
   /// Distinct payloads whose judgement is kept on each event loop; when there are more, they are judged again.
   public var maximumKept = 1 << 14
@@ -15,9 +15,9 @@ public struct PayloadScrutiny: Sendable {
   public init() {}
 }
 
-/// Notifications of one event loop's connections, by kind and by the rules that payloads and frames break.
+/// Counts of notifications on one event loop's connections, by kind and by the rules that payloads and frames break.
 ///
-/// Touched on its loop only.
+/// Accessed only on its loop.
 final class PayloadTally {
   private let scrutiny: PayloadScrutiny
   private var table: JudgementTable
@@ -64,7 +64,7 @@ final class PayloadTally {
     return table.add(digest, payload, in: environment) { sums.add($0) }
   }
 
-  /// Counts what the frame alone breaks; `true` when an error is among it.
+  /// Counts the rules that the frame alone breaks; `true` if one is an error.
   @inline(never)
   private func noteFrame(_ notification: borrowing Push, _ second: Int64) -> Bool {
     let command = notification.fields.command.rawValue
@@ -112,6 +112,6 @@ struct PayloadCounts: Sendable {
     sum.lint.merge(other.lint, uniquingKeysWith: +)
   }
 
-  /// In the ledger's form.
+  /// The counts in the ledger's form.
   var ledger: Ledger.Payloads { Ledger.Payloads(kinds: kinds, lint: lint) }
 }

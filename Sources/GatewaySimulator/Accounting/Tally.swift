@@ -16,7 +16,7 @@ struct Tally: Sendable {
   var malformed = 0
   var incomplete = 0
   var bytes = 0
-  /// By rejection.
+  /// Counts by rejection.
   var rejected: [Rejection: Int] = [:]
   var errorResponses: [Rejection: Int] = [:]
   var errorResponsesIncomplete = 0
@@ -49,7 +49,7 @@ struct Tally: Sendable {
     sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)
   }
 
-  /// The same in the ledger's form; what the stores count is added there.
+  /// The counts in the ledger's form, without those of the stores.
   var gateway: Ledger.Gateway {
     var gateway = Ledger.Gateway()
     gateway.connections = connections

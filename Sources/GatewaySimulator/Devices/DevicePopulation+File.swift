@@ -19,7 +19,7 @@ extension DevicePopulation {
   ///
   /// - Parameters:
   ///   - path: a file, or a pipe.
-  ///   - maximumTokens: most tokens a list may have; each costs about 100 bytes of memory.
+  ///   - maximumTokens: the most tokens in a list; each needs about 100 bytes of memory.
   /// - Throws: `.cannotRead`, `.badLine`, `.tooManyTokens`, each with the file's name and the line.
   public init(contentsOf path: String, maximumTokens: Int = 10_000_000) throws(DevicePopulationError) {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)

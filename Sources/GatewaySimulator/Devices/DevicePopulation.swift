@@ -13,10 +13,10 @@ package enum Device: String, Sendable, CaseIterable {
   case unknown
 }
 
-/// The simulated devices: drawn by a hash of each token, or listed in a file.
+/// The simulated devices: generated from a hash of each token, or listed in a file.
 ///
-/// A lot is a pure function of token, topic and seed: a token stands for the same device in every connection and in every
-/// run, and for another one under another topic, and nothing is kept for it.
+/// The hash is a pure function of token, topic and seed: a token means the same device on every connection and in every
+/// run, and a different one under another topic. No state is kept for it.
 public struct DevicePopulation: Sendable {
   /// Parts of all tokens, each from 0 to 1 and together at most 1; all other devices are active.
   public struct Shares: Sendable, Equatable {
@@ -59,12 +59,12 @@ public struct DevicePopulation: Sendable {
   /// The listed devices; all other tokens are unknown.
   init(tokens: [TokenKey: Device]) { source = .tokens(tokens) }
 
-  /// Tokens that are listed; `nil` where devices are drawn by lot.
+  /// The number of listed tokens; `nil` if devices are generated pseudo-randomly.
   public var count: Int? {
     if case .tokens(let tokens) = source { tokens.count } else { nil }
   }
 
-  /// The tokens of a list; none where devices are drawn by lot.
+  /// The listed tokens; empty if devices are generated pseudo-randomly.
   var listedTokens: Set<TokenKey> {
     if case .tokens(let tokens) = source { Set(tokens.keys) } else { [] }
   }
@@ -74,11 +74,11 @@ public struct DevicePopulation: Sendable {
     if case .allActive = source { true } else { false }
   }
 
-  /// The device that the token stands for. A listed device is the same for every topic.
+  /// The device of the token. A listed device is the same for every topic.
   ///
-  /// Allocates nothing, but for a token that is looked up in a list and has not 32 bytes.
+  /// Allocates nothing, except to look up a token in a list that does not have 32 bytes.
   ///
-  /// - Parameter topicSeed: what `topicSeed(_:seed:)` gives for the topic.
+  /// - Parameter topicSeed: the result of `topicSeed(_:seed:)` for the topic.
   @inline(__always)
   package func device(of token: RawSpan, topicSeed: UInt64) -> Device {
     switch source {
@@ -128,12 +128,12 @@ public struct DevicePopulationError: Error, Sendable, CustomStringConvertible {
     case cannotRead
     /// The line with this number, from 1, is neither a token nor a comment.
     case badLine(Int)
-    /// The file lists more tokens than the limit; the line is the first one over it.
+    /// The file lists more tokens than the limit; `line` is the first line above it.
     case tooManyTokens(line: Int)
   }
 
   public let kind: Kind
-  /// One sentence, with file and line where there are any.
+  /// One sentence, with file and line if they are known.
   public let description: String
 
   init(_ kind: Kind, _ description: String) {

@@ -1,22 +1,23 @@
 import Bytes
 import HeapModule
 
-/// Store and forward for devices that are offline: of every device and topic the latest notification waits.
+/// Store and forward for offline devices: the latest notification for each device and topic is stored.
 ///
-/// A plain value without a clock: times are milliseconds UNIX time, UTC, given with every call; one that is before an
-/// earlier one counts as that. Due entries are handled first, so a late `advance(to:)` does not change the counts. At
-/// any time `accepted = delivered + coalesced + expired + dropped + stored`.
+/// A plain value without a clock: times are UNIX times in milliseconds, given with every call; a time before that of an
+/// earlier call counts as the earlier one. Due entries are handled first, so a late `advance(to:)` does not change the
+/// counts. At any time `accepted = delivered + coalesced + expired + dropped + stored`.
 public struct OfflineStore: Sendable {
-  /// When devices come online, and limits on what waits for them.
+  /// When devices come online, and limits on stored notifications.
   public struct Options: Sendable, Equatable {
     /// Milliseconds after its first waiting notification was stored until a device comes online, gets its
     /// notifications, and goes offline again; `nil`: only by `bringDevicesOnline`.
     public var onlineAfter: Int64?
     /// Maximum milliseconds that a notification waits, regardless of its expiration; then it expires.
     public var maximumAge: Int64
-    /// Most notifications that wait; then the oldest is dropped.
+    /// The most notifications that are stored; above, the oldest is dropped.
     package private(set) var maximumNotifications: Int
-    /// Most bytes of tokens and payloads that wait; then the oldest are dropped. Beside it each takes about 250 bytes.
+    /// The most bytes of tokens and payloads that are stored; above, the oldest notifications are dropped. Each needs
+    /// about 250 bytes more.
     public var maximumBytes: Int
 
     public init(
@@ -48,7 +49,7 @@ public struct OfflineStore: Sendable {
   }
 
   package private(set) var counts = Counts()
-  /// Of tokens and payloads that wait.
+  /// Bytes of tokens and payloads that are stored.
   package private(set) var bytes = 0
 
   private let options: Options
@@ -59,7 +60,8 @@ public struct OfflineStore: Sendable {
   /// The notifications that wait, linked in the order in which they were stored.
   private var oldest = Self.none
   private var newest = Self.none
-  /// When slots become due. A slot has one live entry; those with another serial than their slot's are left over.
+  /// The times at which slots become due. A slot has one live entry; an entry whose serial differs from its slot's is
+  /// stale.
   private var dues = Heap<Due>()
   private var lastSerial: UInt64 = 0
 
@@ -67,11 +69,12 @@ public struct OfflineStore: Sendable {
 
   // MARK: events
 
-  /// Takes a notification for a device that is offline. One that is not stored leaves an earlier one where it is.
+  /// Accepts a notification for an offline device. If it is not stored, an earlier one remains.
   ///
   /// - Parameters:
-  ///   - topic: a number that stands for the topic.
-  ///   - expiration: UNIX seconds UTC until which it may be delivered; 0: it is not stored; `nil`: as long as any.
+  ///   - topic: the topic's number.
+  ///   - expiration: the UNIX second until which it may be delivered; 0: it is not stored; `nil`: it never expires,
+  ///     except by `maximumAge`.
   package mutating func accept(topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64) {
     advance(to: now)
     counts.accepted += 1
@@ -110,7 +113,7 @@ public struct OfflineStore: Sendable {
 
   /// Expires and delivers due notifications.
   ///
-  /// Complexity: O(log n) for each notification that is due; O(1) when none is.
+  /// Complexity: O(log n) for each due notification; O(1) if none is due.
   package mutating func advance(to now: Int64) {
     clock = max(clock, now)
     while let due = dues.min, due.time <= clock {
@@ -118,7 +121,7 @@ public struct OfflineStore: Sendable {
       guard slots[Int(due.place)].serial == due.serial else { continue }
       let slot = slots[Int(due.place)]
       if slot.due > clock {
-        // A later notification outlives the one the entry was made for.
+        // A later notification outlives the one that the entry was made for.
         enter(due.place)
       } else {
         if slot.onlineAt <= slot.lastMoment { counts.delivered += 1 } else { counts.expired += 1 }
@@ -169,7 +172,7 @@ public struct OfflineStore: Sendable {
     return place
   }
 
-  /// Takes a notification out of everything but the count of what became of it.
+  /// Removes a notification from everything except the count of its outcome.
   private mutating func remove(_ place: Int32) {
     let slot = slots[Int(place)]
     counts.stored -= 1
@@ -198,7 +201,8 @@ public struct OfflineStore: Sendable {
 
   // MARK: the order of becoming due
 
-  /// Sees to it that an entry comes up no later than the slot is due; one that comes too early is entered again then.
+  /// Ensures that an entry comes up no later than the slot is due; an entry that comes up earlier is entered again
+  /// then.
   private mutating func schedule(_ place: Int32) {
     let slot = slots[Int(place)]
     if slot.serial != 0 && slot.enteredDue <= slot.due { return }
@@ -239,7 +243,7 @@ public struct OfflineStore: Sendable {
     /// The last millisecond at which it can be delivered.
     var lastMoment = Int64.max
     let onlineAt: Int64
-    /// Of its live entry; 0 before it has one.
+    /// The serial of its live entry; 0 before it has one.
     var serial: UInt64 = 0
     var enteredDue = Int64.max
     var previous = OfflineStore.none
@@ -254,7 +258,8 @@ public struct OfflineStore: Sendable {
 
     var size: Int { key.length + payload.count }
 
-    /// When the device comes online, or the first millisecond after it would have had to.
+    /// The time at which the device comes online or, if it is earlier, the first millisecond at which the notification
+    /// has expired.
     var due: Int64 { onlineAt <= lastMoment ? onlineAt : lastMoment == Int64.max ? lastMoment : lastMoment + 1 }
   }
 }

@@ -12,7 +12,7 @@ enum FeedbackFile {
   private static let applicationID: Int32 = 0x6170_6e66
   private static let version: Int32 = 1
 
-  // A topic is the bytes of its name: text ends at a NUL, and a certificate may name anything.
+  // A topic is a BLOB: TEXT would end at a NUL, and a certificate may contain any name.
   private static let schema = """
     CREATE TABLE failure (
       topic BLOB NOT NULL,
@@ -49,13 +49,13 @@ enum FeedbackFile {
       // After the schema: the file's own first page says from the first moment whose it is.
       try database.execute(sql: "PRAGMA journal_mode = WAL")
       try database.execute(sql: "PRAGMA synchronous = NORMAL")
-      // KiB: the index of about 500,000 tokens. Tokens fall on all of its pages.
+      // In KiB: the index of about 500,000 tokens. Tokens are spread over all of its pages.
       try database.execute(sql: "PRAGMA cache_size = -32768")
       try database.execute(sql: "PRAGMA wal_autocheckpoint = \(checkpointPages)")
       try limit(database, to: maximumBytes)
     }
     do {
-      // SQLite takes some names for something else than a file.
+      // SQLite treats some names specially, instead of as files.
       return try DatabaseQueue(path: path.hasPrefix("/") ? path : "./" + path, configuration: configuration)
     } catch {
       throw FeedbackListError(error, file: path)
@@ -198,7 +198,7 @@ enum FeedbackFile {
     try database.cachedStatement(sql: "DELETE FROM failure WHERE topic = ifnull(?, x'') AND sequence <= ?")
       .execute(arguments: [topic, end ?? sequence])
     let removed = database.changesCount
-    // Also when the list is opened again, a sequence must not come twice.
+    // A sequence must never be reused, even after the list is opened again.
     try database.cachedStatement(sql: "UPDATE progress SET sequence = ?").execute(arguments: [lastSequence])
     return removed
   }

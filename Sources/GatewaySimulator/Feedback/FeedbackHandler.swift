@@ -7,13 +7,13 @@ import TLSTransport
 /// One provider's connection to the feedback service: sends the topic's list, and clears it after it was read
 /// completely.
 ///
-/// A list counts as read when the peer's kernel has acknowledged it and the service's FIN after it. When the peer
-/// closes is its own affair: clients that leave it to their garbage collector would get the list again and again. A
-/// service that does not close has no FIN to be acknowledged, and takes the peer's close without a reset for the sign:
-/// a peer that closes with bytes unread resets the connection, and so does one that had closed before they came. A
-/// close_notify tells nothing, for it may be sent with bytes unread: the FIN or the reset after it does. A peer that
-/// ends its half of the TCP connection first has read the list when all is acknowledged. When in doubt the list is kept
-/// and sent again.
+/// A list counts as read when the peer's kernel has acknowledged it and the service's FIN after it. The peer's own
+/// close is not required: clients that leave it to their garbage collector would get the list again and again. A
+/// service that never closes sends no FIN; there, the peer's close without a reset counts instead: a peer that closes
+/// with unread bytes resets the connection, and so does one that had closed before they arrived. A close_notify proves
+/// nothing, as it may be sent with bytes unread; the FIN or the reset after it is conclusive. A peer that ends its half
+/// of the TCP connection first has read the list when all is acknowledged. When in doubt the list is kept and sent
+/// again.
 ///
 /// The FIN is sent when the list is acknowledged, and not before: a connection closed in both directions leaves the
 /// event loop, which would not see a reset that answers data in flight.
@@ -25,7 +25,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     case handshake, sending
     /// Everything is in the kernel's hands.
     case sent
-    /// And has arrived: the list is cleared, the socket is the peer's to close.
+    /// Everything has arrived: the list is cleared, and the peer closes the socket.
     case complete
     case closed
   }
@@ -49,7 +49,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private var isOutputClosed = false
   /// Or was left by the service itself.
   private var hasFailed = false
-  /// What TLS or the system said when it ended.
+  /// The error of TLS or the system that ended the connection.
   private var problem: String?
 
   init(_ shared: SimulatorContext, _ loopState: EventLoopState, number: UInt64) {
@@ -118,7 +118,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       shared.log?.write(event("feedback_handshake_failed", reason: problem))
     } else {
       var event = event("feedback_closed", reason: phase == .complete ? "complete" : "incomplete", tuples: tuples)
-      // Once the list has arrived, the way the connection ends does not matter.
+      // Once the list has arrived, it does not matter how the connection ends.
       if phase != .complete { event.error = problem }
       shared.log?.write(event)
     }
@@ -155,7 +155,8 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     if snapshot.count == 0 { sent() } else { sendNext() }
   }
 
-  /// One piece of the list at a time is read from the file, sent, and waited for: memory does not grow with the list.
+  /// Reads one piece of the list from the file, sends it, and waits until it is written: memory does not grow with the
+  /// list.
   private func sendNext() {
     guard phase == .sending, let context, let snapshot else { return }
     let (shared, topic, last, end, chunk) = (shared, topic, last, snapshot.sequence, Self.chunk)
@@ -232,7 +233,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// With TLS, close_notify goes before the FIN.
+  /// Closes the output. With TLS, close_notify precedes the FIN.
   private func closeOutput(_ context: ChannelHandlerContext) {
     isClosingOutput = true
     let closed = context.eventLoop.makePromise(of: Void.self)
@@ -259,7 +260,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     inspectSocket { handler, context, info in
       if info.hasPeerEnded { return handler.awaitSocket(until: \.isAcknowledged) }
       if handler.loopState.loop.now >= deadline {
-        // It waits for ours.
+        // The peer waits for our close.
         handler.closeOutput(context)
       } else {
         context.eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { handler.awaitFIN(until: deadline) }

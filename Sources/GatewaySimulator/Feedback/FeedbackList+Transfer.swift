@@ -7,7 +7,8 @@ extension FeedbackList {
   package struct Snapshot: Sendable, Equatable {
     /// The sequence of the last failure on the topic's list; 0 when it is empty.
     package let sequence: Int64
-    /// Failures on the list. Those that fail again during the transfer move to the end of the list, so it may be fewer.
+    /// The number of failures on the list. A failure that recurs during the transfer moves to the end of the list, so
+    /// fewer may be sent.
     package let count: Int
   }
 
@@ -19,7 +20,7 @@ extension FeedbackList {
     package let token: [UInt8]
   }
 
-  /// Where the topic's list ends now.
+  /// The current end of the topic's list.
   package func snapshot(topic: String) async throws(FeedbackListError) -> Snapshot {
     try await performOpen { database in
       guard let sequence = try FeedbackFile.lastSequence(topic: topic, database) else {
@@ -32,9 +33,9 @@ extension FeedbackList {
   /// The next failures of a topic, in the order of their sequences; none when the end is reached.
   ///
   /// - Parameters:
-  ///   - sequence: the last one that was read; 0 to begin.
+  ///   - sequence: the sequence of the last failure read; 0 to begin.
   ///   - end: the sequence of the snapshot.
-  ///   - limit: most entries; a token has up to 65,535 bytes.
+  ///   - limit: the most entries; a token has up to 65,535 bytes.
   package func read(
     topic: String, after sequence: Int64, through end: Int64, limit: Int = 1_000
   ) async throws(FeedbackListError) -> [Entry] {
@@ -49,7 +50,7 @@ extension FeedbackList {
   /// is sent again.
   ///
   /// - Parameter end: the sequence of the snapshot.
-  /// - Returns: failures that were removed.
+  /// - Returns: the number of failures removed.
   @discardableResult
   package func remove(topic: String, through end: Int64) async throws(FeedbackListError) -> Int {
     let limit = 8_192
@@ -82,7 +83,7 @@ extension FeedbackList {
     do {
       return try await perform(work)
     } catch {
-      // It may have been closed since.
+      // The list may have been closed meanwhile.
       throw state.withLock({ $0.isClosed }) ? closedError : error
     }
   }

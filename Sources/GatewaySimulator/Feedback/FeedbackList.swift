@@ -28,7 +28,7 @@ public final class FeedbackList: Sendable {
       self.time = time
     }
 
-    /// Topic and token as bytes: to Swift two spellings of a letter are the same text.
+    /// Topic and token as bytes: Swift strings that are canonically equivalent would be equal.
     fileprivate struct Key: Hashable {
       let topic: String
       let token: [UInt8]
@@ -56,7 +56,8 @@ public final class FeedbackList: Sendable {
     }
   }
 
-  /// Told on the list's queue, once: `nil` when all failures of the call are durable, or why none of them is.
+  /// Called on the list's queue, once: with `nil` when all failures of the call are durable, or with the reason why
+  /// none of them is.
   public typealias Completion = @Sendable (FeedbackListError?) -> Void
 
   /// The file, as messages name it.
@@ -65,9 +66,9 @@ public final class FeedbackList: Sendable {
   private let database: DatabaseQueue
   let state: Mutex<State>
 
-  /// Opens a list, or makes one. Reads the whole index to count it, so not on an event loop.
+  /// Opens a list, or creates one. Reads the whole index to count it, so do not call it on an event loop.
   ///
-  /// The file has mode 0600, and so has the log `-wal` beside it; only one list at a time has it open.
+  /// The file has mode 0600, and so has the log `-wal` beside it; only one list at a time can have it open.
   ///
   /// - Parameter path: a file; `nil`: the list is kept in memory only.
   /// - Throws: `.cannotOpen`, `.notAFeedbackList`, `.unknownVersion`, `.inUse`, `.failed`.
@@ -99,9 +100,10 @@ public final class FeedbackList: Sendable {
 
   // MARK: adding
 
-  /// Puts failures on the list: those of all calls that wait are written together, in the order of the calls.
+  /// Puts failures on the list. The failures of all waiting calls are written together, in the order of the calls.
   ///
-  /// - Returns: pending bytes, as `Limits.maximumPendingBytes` counts them: the caller should slow down.
+  /// - Returns: the pending bytes, as `Limits.maximumPendingBytes` counts them: if they are many, the caller should
+  ///   slow down.
   /// - Throws: `.tooMuchPending` or `.closed`: then nothing is put on the list, and the completion is never called.
   @discardableResult
   public func add(
@@ -126,13 +128,13 @@ public final class FeedbackList: Sendable {
   /// Bytes of failures that wait to be written, as `Limits.maximumPendingBytes` counts them.
   package var pendingBytes: Int { state.withLock { $0.pendingBytes } }
 
-  /// Failures on the list, over all topics, without pending ones.
+  /// Failures on the lists of all topics, without pending ones.
   public var waiting: Int { state.withLock { $0.waiting.values.reduce(0, +) } }
 
   /// Failures on a topic's list, without pending ones.
   public func waiting(topic: String) -> Int { state.withLock { $0.waiting[Array(topic.utf8)] ?? 0 } }
 
-  /// Most failures in one transaction, unless one call has more: concurrent reads and removals wait for it.
+  /// The most failures in one transaction, unless one call has more: concurrent reads and removals wait for it.
   private static let maximumFailuresInTransaction = 8_192
 
   private func callWriter() {
@@ -142,7 +144,7 @@ public final class FeedbackList: Sendable {
         state.isWriterCalled = !state.pending.isEmpty
         return state.isWriterCalled
       }
-      // By a new call, so that readers get their turn.
+      // By a new call, so that pending reads run first.
       if goesOn { self.callWriter() }
     }
   }
@@ -151,7 +153,7 @@ public final class FeedbackList: Sendable {
   private func writePending(_ database: Database) {
     let (batches, first) = state.withLock { ($0.takePending(Self.maximumFailuresInTransaction), $0.lastSequence) }
     var last = first
-    // Of a token that fails again and again only the last failure is written: it would stand in the place of the others.
+    // If a token failed several times, only its last failure is written, which would replace the earlier ones.
     var places: [Failure.Key: Int64] = [:]
     for failure in batches.lazy.flatMap(\.failures) {
       last += 1

@@ -31,7 +31,7 @@ public struct FeedbackListError: Error, Sendable, CustomStringConvertible {
     self.description = "\(file): \(problem)"
   }
 
-  /// What SQLite says about the file. The statement and its arguments, which are tokens, are left out.
+  /// SQLite's message about the file, without the statement and its arguments, which are tokens.
   init(_ error: any Error, file: String) {
     if let error = error as? FeedbackListError {
       self = error

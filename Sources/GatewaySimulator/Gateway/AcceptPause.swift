@@ -3,9 +3,9 @@ import NIOCore
 
 /// Stops accepting for a moment when file descriptors or memory are short; meanwhile connections wait in the backlog.
 ///
-/// NIO's `AcceptBackoffHandler` delays the next read only. The listening socket stays registered when the first accept of
-/// a turn fails, and the loop goes round and round. And it waits for the failure: then nothing else in the process can
-/// open a file either, and libdispatch ends a process in which it cannot read `/proc` (`_dispatch_workq_monitor_pools`).
+/// NIO's `AcceptBackoffHandler` delays the next read only. The listening socket stays registered when the first accept
+/// of a turn fails, so the loop spins. And it waits for the failure: then nothing else in the process can open a file
+/// either, and libdispatch ends a process in which it cannot read `/proc` (`_dispatch_workq_monitor_pools`).
 final class AcceptPause: ChannelInboundHandler {
   typealias InboundIn = any Channel
 
@@ -49,7 +49,8 @@ final class AcceptPause: ChannelInboundHandler {
     try? context.channel.syncOptions?.setOption(.autoRead, value: isOn)
   }
 
-  /// A new descriptor is the lowest that is free, so it tells how many are. The limit may change while the process runs.
+  /// Whether few descriptors are left: a new descriptor is the lowest free one, so its number shows how many are in
+  /// use. The limit may change while the process runs.
   private static var areDescriptorsShort: Bool {
     var limit = rlimit()
     guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return false }

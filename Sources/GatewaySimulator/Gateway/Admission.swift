@@ -1,9 +1,9 @@
 import Measurement
 import Synchronization
 
-/// Which connections of a topic are admitted.
+/// Decides which connections of a topic are admitted.
 ///
-/// Shared by all event loops; asked once per connection.
+/// Shared by all event loops; called once per connection.
 final class Admission: Sendable {
   enum Refusal: String, Sendable {
     case limit = "connection_limit"
@@ -12,7 +12,7 @@ final class Admission: Sendable {
 
   private struct Topic {
     var open = 0
-    /// Times of the latest connections, at most as many as are allowed a second. Nanoseconds.
+    /// Times of the latest connections in nanoseconds, at most as many as are allowed per second.
     var latest: [Int64] = []
     var refusedUntil: Int64 = .min
   }
@@ -22,9 +22,9 @@ final class Admission: Sendable {
 
   init(_ rules: Behavior.Connection) { self.rules = rules }
 
-  /// Counts the connection and decides on it. An admitted one is returned with `release`.
+  /// Counts the connection and decides on it. Call `release` for each admitted one when it ends.
   ///
-  /// - Parameter now: any clock's nanoseconds.
+  /// - Parameter now: nanoseconds of any clock.
   func admit(_ name: String, now: Int64) -> Refusal? {
     guard rules.limitPerTopic != nil || rules.reconnectsPerSecond != nil else { return nil }
     return topics.withLock { topics in

@@ -5,7 +5,7 @@ import NIOCore
 import PushModel
 import TLSTransport
 
-/// How a connection is ended by the gateway: the answer, with what `Behavior.Response` makes of it, then the close.
+/// How the gateway ends a connection: the error response, modified by `Behavior.Response`, then the close.
 extension GatewayHandler {
   func answer(_ ending: GatewaySession.Ending) {
     guard phase == .open else { return }
@@ -108,7 +108,7 @@ extension GatewayHandler {
   }
 
   private func reset(_ context: ChannelHandlerContext) {
-    // With no time to linger, a close is a RST.
+    // With a linger time of 0, a close sends a RST.
     (context.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
     }
     context.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
@@ -116,10 +116,10 @@ extension GatewayHandler {
   }
 }
 
-/// An error response of which something is still to be written.
+/// An error response that is not completely written.
 struct UnfinishedAnswer {
   let ending: GatewaySession.Ending
-  /// As it is sent.
+  /// The response as sent.
   let response: ErrorResponse
   /// Bytes.
   var written = 0

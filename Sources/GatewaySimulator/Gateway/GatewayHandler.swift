@@ -7,7 +7,8 @@ import TLSTransport
 
 /// One provider's connection to the gateway: finds frames, decides on notifications, and counts.
 ///
-/// Frames are walked where they stand in the read buffer. Only one that its buffer cuts is copied, until it is whole.
+/// Frames are read in place in the read buffer. Only a frame that continues beyond the buffer is copied, until it is
+/// complete.
 final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -30,7 +31,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   var context: ChannelHandlerContext?
   var phase = Phase.handshake
   var end: End?
-  /// What TLS or the system said when it ended.
+  /// The error of TLS or the system that ended the connection.
   private var problem: String?
   var generator: SplitMix64
   var session: GatewaySession
@@ -47,9 +48,10 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private(set) var client = "unknown"
   let openedAt: Int64
   private let openedTick: NIODeadline
-  /// When it last brought something, at the next check, and later by the time for which the gateway has not read since.
+  /// The time of the last received bytes, as of the next check; moved on by each time for which the gateway did not
+  /// read.
   private var lastRead: NIODeadline
-  /// Since the last check.
+  /// Whether bytes were received since the last check.
   private var hasRead = false
   /// Since when the gateway does not read, or the last check meanwhile; `nil`: it reads.
   private var unreadSince: NIODeadline?
@@ -115,7 +117,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     let standing: ErrorResponse.Status? =
       if let topic { topic.utf8.count > 255 || topic.isEmpty ? .invalidTopicSize : nil } else { .missingTopic }
     var rules = shared.options.rules
-    // Where payloads are judged, their priorities are checked too, and counted before.
+    // Where payloads are judged, the tally checks and counts priorities too, before the session would.
     if loopState.payloads != nil { rules.push.checksPriority = false }
     session = GatewaySession(rules: rules, standing: standing)
     session.shutdownAfter = shared.behavior.shutdownAfter ?? .max
@@ -155,7 +157,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       }
     }
     if partial.capacity > Self.uncountedBytes || isPartialCounted { countPartial() }
-    // Only after everything that was read is counted: a failed write or a RST finishes the connection at once.
+    // Only after everything that was read is counted: a failed write or a RST ends the connection at once.
     if let failures = filter?.takeFailures(), !failures.isEmpty, shared.options.keepsFeedback {
       putOnFeedbackList(failures)
     }
@@ -189,7 +191,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   /// A buffer for a frame of usual length costs no counting.
   private static let uncountedBytes = 4 << 10
 
-  /// Counts the buffer of a long frame. When those of all connections are too much, the oldest is given up.
+  /// Counts the buffer of a long frame. If the buffers of all connections exceed the limit, the oldest is dropped.
   private func countPartial() {
     isPartialCounted = partial.capacity > Self.uncountedBytes
     guard isPartialCounted else { return shared.unfinishedFrames.end(number) }
@@ -203,7 +205,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   private func giveUpFrame(_ frame: Int) {
-    // It may have been completed meanwhile.
+    // The frame may have been completed meanwhile.
     guard partial.readableBytes > 0, isPartialCounted, partialNumber == frame else { return }
     if phase == .open {
       close(as: .memory)
@@ -239,14 +241,15 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     loopState.tally.uninstalled += filter.uninstalled - uninstalled
   }
 
-  /// Reading stops while the list is behind, so pending failures are bounded by the bytes read.
+  /// Puts failures on the feedback list. Reading stops while the list is behind, so pending failures are bounded by the
+  /// bytes read.
   private func putOnFeedbackList(_ failures: [FeedbackList.Failure]) {
     undurable += 1
     loopState.undurable += 1
     add(failures)
   }
 
-  /// Tries until the list takes them, also when the connection has ended meanwhile: they were accepted.
+  /// Retries until the list accepts them, even if the connection has ended meanwhile: the notifications were accepted.
   private func add(_ failures: [FeedbackList.Failure]) {
     let loop = loopState.loop
     let handler = NIOLoopBound(self, eventLoop: loop)
@@ -265,7 +268,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// So many failures are on the list for certain, or why none of them is.
+  /// Notes that `count` failures are durable on the list, or the reason why none of them is.
   private func becameDurable(_ count: Int, _ error: FeedbackListError?) {
     undurable -= 1
     loopState.undurable -= 1

@@ -15,13 +15,13 @@ struct NotificationFilter {
   private let payloadTopic: PayloadTopic
   /// Silent pushes with priority 10 are refused here, for the session would not have them judged.
   private let checksPriority: Bool
-  /// It refused a notification, and not the protocol's rules.
+  /// The filter rejected a notification, instead of the protocol's rules.
   private(set) var hasRefused = false
   private var generator: SplitMix64
   private var untilHit: [Int] = []
   /// UNIX time in ms; set once for all bytes of a read.
   var now: Int64 = 0
-  /// Of the notifications decided since the last `takeFailures`: accepted for uninstalled apps.
+  /// Failures of the notifications accepted for uninstalled apps since the last `takeFailures`.
   private var failures: [FeedbackList.Failure] = []
   private(set) var offline = 0
   private(set) var uninstalled = 0
@@ -58,7 +58,7 @@ struct NotificationFilter {
     return policy.acceptsEverything ? nil : decideSlowly(notification)
   }
 
-  /// The fault of its payload and frame; it is counted in any case.
+  /// The rejection for the notification's payload and frame; these are counted in any case.
   private func problem(of notification: borrowing Push, _ payloads: PayloadTally) -> Rejection? {
     let refusal = payloads.refusal(of: notification, topic: payloadTopic, now: now)
     return checksPriority && notification.isSilentAtOnce ? .status(.processingError) : refusal

@@ -1,7 +1,7 @@
 import Measurement
 import NIOCore
 
-/// When a connection that is to be read slowly may be read again.
+/// Decides when a throttled connection may be read again.
 struct ReadThrottle {
   private let rules: Behavior.Reading
   private var bucket: TokenBucket?
@@ -15,7 +15,7 @@ struct ReadThrottle {
     bucket = rules.bytesPerSecond.map { TokenBucket(bytesPerSecond: $0, at: now) }
   }
 
-  /// How long to wait after `length` bytes were read; `nil`: not at all.
+  /// The time to wait after `length` bytes were read; `nil`: none.
   mutating func delay(after length: Int, at now: NIODeadline) -> TimeAmount? {
     var wait = bucket?.delay(after: length, at: now) ?? 0
     if let interval = rules.pauseEvery {
@@ -35,11 +35,11 @@ struct ReadThrottle {
   }
 }
 
-/// Bytes that may be read: they come in at the rate, and those of 10 ms are kept at most.
+/// Bytes that may be read: the bucket fills at the rate, and holds those of 10 ms at most.
 ///
 /// A late timer finds the bucket filled meanwhile, so lateness costs nothing within its depth. A read begins only when
-/// the bucket covers its maximum: in any time t no more than rate · t and the bucket's depth are read. With TLS a read
-/// may return up to one more record (16 KiB); the bucket then goes negative.
+/// the bucket covers its maximum: in any time t at most rate · t plus the bucket's depth are read. With TLS a read may
+/// return up to one more record (16 KiB); the bucket then goes negative.
 private struct TokenBucket {
   private let bytesPerNanosecond: Double
   /// 10 ms of the rate, and never less than two reads.
@@ -62,7 +62,7 @@ private struct TokenBucket {
     bytes = min(depth, bytes + Double((now - filledAt).nanoseconds) * bytesPerNanosecond) - Double(length)
     filledAt = now
     guard bytes < readLength else { return 0 }
-    // Not one read at a time, which would be a timer for each: a fifth of the depth.
+    // At least a fifth of the depth: one read at a time would need a timer for each.
     let wanted = max(readLength, depth / 5)
     return max(1, Int64(((wanted - bytes) / bytesPerNanosecond).rounded(.up)))
   }

@@ -17,7 +17,7 @@ final class RejectionPolicy: Sendable {
     let taken = Atomic<Int>(0)
     init(_ interval: Int) { self.interval = max(1, interval) }
 
-    /// Counts one notification; whether it is an n-th one.
+    /// Counts one notification and returns whether it is an n-th one.
     func isHit() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue % interval == 0 }
   }
 

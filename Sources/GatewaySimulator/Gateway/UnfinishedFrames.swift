@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The memory of long frames that have begun, of all connections together: above the limit the oldest is given up, so that
-/// peers that never finish theirs keep nobody else from sending.
+/// The memory of long frames that have begun, of all connections together: above the limit the oldest frame is dropped,
+/// so that peers that never finish their frames do not keep others from sending.
 ///
 /// Shared by all event loops; a frame of usual length never gets here.
 final class UnfinishedFrames: Sendable {
@@ -14,14 +14,14 @@ final class UnfinishedFrames: Sendable {
 
   private struct State {
     var entries: [UInt64: Entry] = [:]
-    /// Connections in the order in which their frames began, those among them that have none any more.
+    /// Connections in the order in which their frames began; may contain connections without an unfinished frame.
     var order: [(connection: UInt64, turn: UInt64)] = []
-    /// The first that may still have one.
+    /// The index of the first one that may have an unfinished frame.
     var head = 0
     var turns: UInt64 = 0
     var bytes = 0
 
-    /// Takes out the frame that began first.
+    /// Removes and returns the frame that began first.
     mutating func removeOldest() -> Entry? {
       while head < order.count {
         let (connection, turn) = order[head]
@@ -34,7 +34,7 @@ final class UnfinishedFrames: Sendable {
       return nil
     }
 
-    /// So that the order is not much longer than what it is of.
+    /// Keeps the order from growing much longer than the number of entries.
     mutating func compact() {
       guard order.count > 2 * entries.count + 64 else { return }
       order = order[head...].filter { entries[$0.connection]?.turn == $0.turn }
@@ -48,9 +48,9 @@ final class UnfinishedFrames: Sendable {
   /// - Parameter limit: in bytes.
   init(limit: Int) { self.limit = limit }
 
-  /// Notes how many bytes the frame of a connection takes by now.
+  /// Notes the bytes that a connection's unfinished frame needs so far.
   ///
-  /// - Parameter giveUp: called once, on any thread, when that is given up; not after `end`.
+  /// - Parameter giveUp: called once, on any thread, when the frame is dropped; never after `end`.
   func note(_ connection: UInt64, _ bytes: Int, giveUp: @autoclosure () -> @Sendable () -> Void) {
     let oldest = state.withLock { state -> [Entry] in
       if let entry = state.entries[connection] {

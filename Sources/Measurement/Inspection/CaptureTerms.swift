@@ -1,4 +1,4 @@
-/// Why bytes of a captured connection are in none of its records.
+/// The reason why bytes of a captured connection are in none of its records.
 public enum CapturedGap: String, Sendable, Codable, CaseIterable {
   /// Sent, and not in the capture.
   case lost

@@ -1,4 +1,4 @@
-/// Where the values of a sample lie. Percentiles are nearest-rank: a value that occurred.
+/// A summary of a sample's values. Percentiles are nearest-rank: each is a value that occurred.
 public struct Distribution: Sendable, Equatable, Codable {
   public var count: Int
   public var min: Double

@@ -1,9 +1,9 @@
 /// The kind of a finding, in the order in which findings are listed.
 public enum FindingKind: String, Sendable, Codable, CaseIterable {
-  // Losses of which the recording has no trace.
+  // Losses that left no trace in the recording.
   case captureLoss = "capture_loss"
 
-  // Unread traffic: the others know nothing of it.
+  // Unread traffic: the other findings do not cover it.
   case nothingRead = "nothing_read"
   case unreadPackets = "unread_packets"
   case undecryptedConnection = "undecrypted_connection"
@@ -26,7 +26,7 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case ambiguousZero = "ambiguous_zero"
   case ambiguousIdentifier = "ambiguous_identifier"
   case tokenFailedAgain = "token_failed_again"
-  /// Status 8, which alone tells a token of the other environment.
+  /// Status 8, which by itself indicates a token of the other environment.
   case tokenNotOfGateway = "token_not_of_gateway"
   /// Most tokens that a provider sent to.
   case tokensOfOtherEnvironment = "tokens_of_other_environment"

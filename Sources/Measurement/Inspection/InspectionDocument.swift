@@ -1,6 +1,7 @@
-/// An inspection as `apnscope inspect --format json` writes it: the report's fields, and which document it is.
+/// An inspection as `apnscope inspect --format json` writes it: the report's fields, with the document's kind and
+/// schema.
 ///
-/// Those of 0.1.0 do not say which document they are, call `lifetimes_s` `lifetimes`, and are read as well.
+/// Documents of 0.1.0 have neither, name `lifetimes_s` `lifetimes`, and are read as well.
 public struct InspectionDocument: Sendable, Equatable, Codable {
   /// Version of the contract (Documentation/results.md).
   public static let schema = 1

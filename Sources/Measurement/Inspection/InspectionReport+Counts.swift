@@ -1,5 +1,6 @@
 extension InspectionReport {
-  /// The values from which distributions and findings are computed. Those of several reports add up to those of a whole.
+  /// The values from which distributions and findings are computed. The values of several reports add up to those of
+  /// the whole.
   public struct Counts: Sendable, Equatable, Codable {
     /// The part of the recording, as `2/4`; `nil`: all of it.
     public var shard: String?
@@ -8,16 +9,16 @@ extension InspectionReport {
     /// Notifications by second since 1970, and connections.
     public var sentPerSecond = Values()
     public var opensPerSecond = Values()
-    /// In ascending order.
+    /// Lifetimes of connections in seconds, in ascending order.
     public var lifetimesS: [Double] = []
     /// Each rejected token that was remembered.
     public var rejectedTokens: [TokenRow] = []
-    /// Seconds from first sendings to accepted ones of recovered notifications, in ascending order.
+    /// Seconds from the first sending to the accepted one, of each recovered notification; in ascending order.
     public var recoveriesS: [Double] = []
-    /// Connections that carried notifications, and those of them that carried one.
+    /// Connections that carried notifications, and the number of these that carried exactly one.
     public var sendingConnections = 0
     public var oneNotificationConnections = 0
-    /// Seconds since 1970 in which a feedback service was being read; of a long connection, one for each hour.
+    /// Seconds since 1970 in which a feedback service was being read; of a long connection, one per hour.
     public var feedbackReadPerSecond = Values()
     public var providers: [Provider] = []
     public var unread = Unread()
@@ -30,17 +31,17 @@ extension InspectionReport {
     package init() {}
   }
 
-  /// What is said of a part of a recording if its other parts hold no connections.
+  /// The statements about a part of a recording that hold if its other parts have no connections.
   public struct Alone: Sendable, Equatable, Codable {
     public var stories: Stories?
-    /// Of each listed error response, what became of what it discarded; empty: nothing is known.
+    /// The outcomes of the notifications that each listed error response discarded; empty: unknown.
     public var outcomes: [NamedCounts<StoryOutcome>] = []
-    /// Seconds from first sendings to accepted ones of recovered notifications, in ascending order.
+    /// Seconds from the first sending to the accepted one, of each recovered notification; in ascending order.
     public var recoveriesS: [Double] = []
     package init() {}
   }
 
-  /// The notifications from one address to one server whose fates are known.
+  /// Notifications with known fates, from one address to one server.
   public struct Provider: Sendable, Equatable, Codable {
     public var client: String
     public var server: String
@@ -69,14 +70,14 @@ extension InspectionReport {
   public struct Unread: Sendable, Equatable, Codable {
     public var connections = 0
     public var encrypted = 0
-    /// Those of them that lack only their secret.
+    /// The part of `encrypted` for which only the secret is missing.
     public var withoutSecret = 0
     public var partlyEncrypted = 0
     public var empty = 0
     public var protocols: [PortProtocol] = []
-    /// Of more ports than are listed.
+    /// Connections to further ports, which are not listed.
     public var further = 0
-    /// Those on the port of devices that were not read, and the part of `encrypted` among them; `nil` before 0.2.
+    /// Unread connections to the port of devices, and the part of `encrypted` among them; `nil` before 0.2.
     public var ofDevices: Int?
     public var encryptedOfDevices: Int?
 
@@ -87,7 +88,7 @@ extension InspectionReport {
   public struct PortProtocol: Sendable, Equatable, Codable {
     public var port: Int
     public var `protocol`: String?
-    /// The port is said to be that of a gateway or feedback service.
+    /// The port is a gateway's or feedback service's, by default or by option.
     public var isKnownPort: Bool
     public var count: Int
 

@@ -15,7 +15,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var malformed = 0
   public var notificationsByCommand = [0, 0, 0]
   public var fates = Fates()
-  /// By distinct notification, over all of its sendings; `nil` when none was sent.
+  /// Outcomes by distinct notification, over all of its sendings; `nil` if none was sent.
   public var stories: Stories?
   public var errorCount = 0
   /// Keys are `Int` because JSON then has an object; of other numbers it has a list.
@@ -31,19 +31,19 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var notificationsPerSegment: Distribution?
   /// Over the minutes in which any were opened.
   public var opensPerMinute: Distribution?
-  /// From the first packet to the first FIN or RST.
+  /// Seconds from the first packet to the first FIN or RST.
   public var lifetimesS: Distribution?
   public var ends: NamedCounts<CapturedEnd> = [:]
   public var repeatedlyRejectedTokens: [TokenRow] = []
   public var findings: [FindingRow] = []
-  /// From which reports can be merged; `nil` when it was not asked for.
+  /// The values from which reports can be merged; `nil` if they were not requested.
   public var counts: Counts?
 
   public init() {}
 
   /// A file that was read.
   public struct File: Sendable, Equatable, Codable {
-    /// Its number, where there are several.
+    /// Its number among the files, if there are several.
     public var file: Int?
     public var source = ""
     public var format = ""
@@ -72,7 +72,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var droppedPackets: Int?
     /// Packets of protocols that are not read, in which TCP may be; `nil` without any.
     public var unreadPackets: Int?
-    /// What they are, and where no connection was read what else there is; `nil` without any.
+    /// Descriptions of the unread packets and, if no connection was read, of all other packets; `nil`: none.
     public var unread: [String]?
     /// Connections to a feedback service that could be read, to the end of an empty list too. Not in JSON.
     public var readFeedbackConnections = 0
@@ -93,13 +93,13 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   /// A connection of the recording.
   public struct ConnectionRow: Sendable, Equatable, Codable {
     public var connection = 0
-    /// The file of its first packet, where there are several.
+    /// The number of the file with its first packet, if there are several files.
     public var file: Int?
     /// gateway, feedback, other or unknown.
     public var service = ""
     /// The other protocol that was recognised on the connection.
     public var `protocol`: String?
-    /// What stood before the first record or TLS.
+    /// The preamble before the first record or the TLS handshake.
     public var preamble: String?
     public var client: String?
     public var server: String?
@@ -142,7 +142,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var decrypted = false
     public var problem: String?
     public var clientSubject: String?
-    /// When the client's certificate ends, and the environment that it is for.
+    /// The end of the client certificate's validity, and the environment that it is for.
     public var certificateEnds: String?
     public var environment: ProviderEnvironment?
     public var alert: String?
@@ -158,7 +158,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var connections = 0
     public var decrypted = 0
     public var resumed = 0
-    /// Of those that were decrypted.
+    /// Bytes on the wire of decrypted connections, and their plaintext.
     public var tlsBytes = 0
     public var payloadBytes = 0
     package init() {}
@@ -177,7 +177,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public struct ErrorRow: Sendable, Equatable, Codable {
     public var connection = 0
     public var time: String?
-    /// The file of its packet, where there are several.
+    /// The number of the file with its packet, if there are several files.
     public var file: Int?
     public var packet: Int?
     public var status = 0
@@ -186,18 +186,19 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var notification: Int?
     public var accepted: Int?
     public var discarded: Int?
-    /// Of those that were discarded, how many were seen again later, on any connection; `nil` when too many are followed.
+    /// The number of discarded notifications that were seen again later, on any connection; `nil` if too many are
+    /// tracked.
     public var sentAgain: Int?
     public var latencyMs: Double?
-    /// Of the notification that it refused: the token in hexadecimal, and the payload's beginning.
+    /// The notification that it refused: its token in hexadecimal, and the beginning of its payload.
     public var token: String?
     public var payload: String?
-    /// What became of those that it discarded.
+    /// The outcomes of the notifications that it discarded.
     public var outcomes: NamedCounts<StoryOutcome>?
     package init() {}
   }
 
-  /// Distinct notifications, each one token and payload, by what became of them over all of their sendings.
+  /// Distinct notifications, each one token and payload, by outcome over all of their sendings.
   public struct Stories: Sendable, Equatable, Codable {
     /// The outcomes, which add up to the distinct notifications, as far as repeats were recognised.
     public var acceptedTwice = 0
@@ -207,9 +208,9 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var open = 0
     public var rejected = 0
     public var lost = 0
-    /// Why those of `open` are open.
+    /// The reasons why notifications are open, with their counts.
     public var openReasons: NamedCounts<OpenReason> = [:]
-    /// The part of those whose sendings were all discarded: not seen again, and not proven lost.
+    /// The part of `openReasons` whose sendings were all discarded: not seen again, and not proven lost.
     public var notSeenAgain: NamedCounts<OpenReason> = [:]
     /// Gaps in what providers sent, and their bytes.
     public var gaps = 0
@@ -264,7 +265,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
       }
     }
 
-    /// Adds those of another recording.
+    /// Adds the outcomes of another recording.
     package mutating func add(_ other: Stories) {
       for outcome in StoryOutcome.allCases { self[outcome] += other[outcome] }
       openReasons.merge(other.openReasons, +)
@@ -293,7 +294,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public struct Payloads: Sendable, Equatable, Codable {
     /// The most frequent first.
     public var kinds: [PayloadKindRow] = []
-    /// By rule, errors first.
+    /// Findings by rule, errors first.
     public var findings: [PayloadFindingRow] = []
     package init() {}
   }
@@ -312,7 +313,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var severity: String
     /// Notifications.
     public var count = 0
-    /// The file of `firstPacket`, from 1; `nil` when there is one.
+    /// The number of the file of `firstPacket`, from 1; `nil` if there is only one file.
     public var firstFile: Int?
     /// Within its file.
     public var firstPacket: Int?
@@ -324,9 +325,9 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   /// A payload that breaks a rule.
   public struct PayloadExample: Sendable, Equatable, Codable {
     public var connection: Int
-    /// The beginning of the payload, or what else the rule is about: a token's first bytes, an expiration.
+    /// The beginning of the payload, or the value that breaks the rule: a token's first bytes, an expiration.
     public var text: String
-    /// Where in the payload, from 1.
+    /// The position in the payload, from 1.
     public var line: Int?
     public var column: Int?
     public var message: String
@@ -356,7 +357,7 @@ extension InspectionReport {
     /// Connections by their numbers, error responses by their times.
     case start
     /// By cost, highest first: connections by discarded and unknown notifications, then by rejected ones; error
-    /// responses by the notifications discarded after them.
+    /// responses by the notifications that they discarded.
     case cost
   }
 
@@ -365,7 +366,7 @@ extension InspectionReport {
     switch order {
     case .start:
       connections.sort { $0.connection < $1.connection }
-      // All texts of times have the same length. Without times: in their order of arrival.
+      // All time texts have the same length. Without times, errors are in their order of arrival.
       errors.sort { ($0.time ?? "", $0.packet ?? 0, $0.connection) < ($1.time ?? "", $1.packet ?? 0, $1.connection) }
     case .cost:
       connections.sort {
@@ -379,7 +380,7 @@ extension InspectionReport {
   }
 }
 
-/// Times from first sendings to accepted ones, of notifications that were recovered.
+/// Seconds from the first sending to the accepted one, of recovered notifications.
 public struct RecoveryTimes: Sendable, Equatable, Codable {
   public var p50S: Double
   public var p99S: Double

@@ -1,8 +1,8 @@
-/// Why it is open what became of a notification, most general first.
+/// The reason why a notification's outcome is open, most general first.
 public enum OpenReason: String, Sendable, Codable, CaseIterable, BitwiseCopyable {
-  /// No error response proves anything about one of its sendings.
+  /// No error response proves the fate of one of its sendings.
   case unknownFate = "unknown_fate"
-  /// It cannot be recognised when it is sent again, or is one too many to be remembered.
+  /// It cannot be recognised in another sending, or exceeds the number of notifications that are tracked.
   case notTracked = "not_tracked"
   /// The capture dropped packets.
   case captureLoss = "capture_loss"
@@ -18,9 +18,9 @@ public enum OpenReason: String, Sendable, Codable, CaseIterable, BitwiseCopyable
   case selection
   /// Another part of the recording was not read.
   case otherPart = "other_part"
-  /// Another recording of the same time may show more.
+  /// Another recording of the same time may show further sendings.
   case otherRecording = "other_recording"
-  /// It was sent on connections of which some show their provider and some do not.
+  /// It was sent on connections of which only some show their topic.
   case unknownProvider = "unknown_provider"
   /// The recording has no times.
   case noTimes = "no_times"
@@ -37,11 +37,11 @@ public enum OpenReason: String, Sendable, Codable, CaseIterable, BitwiseCopyable
 }
 
 extension OpenReason {
-  /// Where a sending may be that is not in the recording, as "in a gap of 14,875 bytes".
+  /// The part of the recording that may hide a sending, as "in a gap of 14,875 bytes".
   ///
   /// - Parameters:
-  ///   - gaps: in what providers sent.
-  ///   - bytes: in those.
+  ///   - gaps: the number of gaps in what providers sent.
+  ///   - bytes: the bytes missing in them.
   package func place(gaps: Int, bytes: Int) -> String {
     switch self {
     case .unknownFate: "of an unknown fate"
@@ -69,13 +69,13 @@ extension OpenReason {
 }
 
 extension InspectionReport.Stories {
-  /// Where those that were not seen again may be, as "119 may be in a gap of 14,875 bytes".
+  /// The places that may hide sendings of notifications not seen again, as "119 may be in a gap of 14,875 bytes".
   package var whereNotSeen: String { words(notSeenAgain) { "\($0) may be \($1)" } }
 
-  /// Why those that are open are, as "119 may have been sent again in a gap of 14,875 bytes".
+  /// The reasons why notifications are open, as "119 may have been sent again in a gap of 14,875 bytes".
   package var whereOpen: String { words(openReasons) { "\($0) may have been sent again \($1)" } }
 
-  /// The same without those that were not seen again; empty: there are none.
+  /// Like `whereOpen`, without the notifications that were not seen again; empty: none.
   package var whereOthersOpen: String {
     var others = openReasons
     for reason in OpenReason.allCases {
@@ -108,7 +108,7 @@ extension InspectionReport.Stories {
     (gaps, gapBytes) = (stories.gaps, stories.gapBytes)
   }
 
-  /// Takes the outcomes of exact stories, and keeps what only an inspection has.
+  /// Replaces the outcomes by those of exact stories, and keeps what only an inspection has.
   package mutating func takeOutcomes(of other: InspectionReport.Stories) {
     for outcome in StoryOutcome.allCases { self[outcome] = other[outcome] }
     (openReasons, notSeenAgain) = (other.openReasons, other.notSeenAgain)

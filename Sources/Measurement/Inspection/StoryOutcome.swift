@@ -2,23 +2,23 @@
 public enum StoryOutcome: String, Sendable, Codable, CaseIterable, BitwiseCopyable {
   /// Two or more sendings were accepted.
   case acceptedTwice = "accepted_twice"
-  /// One was accepted, and written after its expiration.
+  /// One sending was accepted, after its expiration.
   case expired
-  /// One was accepted, after others that were not.
+  /// One sending was accepted, after others that were not.
   case recovered
   /// The first sending was accepted, and no other.
   case accepted
-  /// None is known to be accepted, and the fate of one is unknown.
+  /// No sending is known to be accepted, and the fate of one is unknown.
   case open
-  /// None was accepted, and one was rejected.
+  /// No sending was accepted, and one was rejected.
   case rejected
-  /// All were discarded.
+  /// All sendings were discarded.
   case lost
 }
 
 extension StoryOutcome {
-  /// What may have happened, where the name says more than a recording can: the two legs of a balancer have other
-  /// addresses and sequence numbers, as two senders have.
+  /// Other possible causes, if the name claims more than a recording can show: the two legs of a load balancer differ
+  /// in addresses and sequence numbers, as two senders do.
   package var meaning: String {
     switch self {
     case .acceptedTwice: "sent twice, or recorded on both sides of a balancer"

@@ -7,9 +7,9 @@ public struct TraceReport: Sendable, Equatable, Codable {
   public var sources: [Source] = []
   /// Warnings about the input file.
   public var warnings: [String] = []
-  /// When the first thing with a time was: UTC, RFC 3339, to milliseconds; `nil` when nothing has one.
+  /// The earliest time in the trace: UTC, RFC 3339, to milliseconds; `nil` if there is none.
   public var started: String?
-  /// From the first to the last thing with a time.
+  /// Seconds from the earliest to the latest time in the trace.
   public var lengthS = 0.0
   /// Bytes of all notifications' frames.
   public var frameBytes = 0
@@ -18,11 +18,12 @@ public struct TraceReport: Sendable, Equatable, Codable {
   /// Error responses and feedback tuples in the bins of `sent`.
   public var errorResponses: [Int] = []
   public var feedbackTuples: [Int] = []
-  /// Of the connections that the inspection lists, in its order.
+  /// The connections that the inspection lists, in its order.
   public var connections: [Connection] = []
-  /// Of the error responses that the inspection lists, in its order.
+  /// Times of the error responses that the inspection lists, in its order; in seconds since the start.
   public var errorTimesS: [Double?] = []
-  /// How many segments ended how many notifications, and how many bytes of them; both in ascending order.
+  /// The number of segments by the notifications that ended in them, and by the bytes of these; both in ascending
+  /// order.
   public var perSegment: [Bucket] = []
   public var bytesPerSegment: [Bucket] = []
   public var payloads: [Bucket] = []
@@ -53,7 +54,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
 
   /// Equal bins of time.
   public struct Series: Sendable, Equatable, Codable {
-    /// When the first bin begins, which may be before the trace does.
+    /// The beginning of the first bin in seconds since the start, which may be negative.
     public var fromS = 0.0
     public var widthS = 1.0
     public var counts: [Int] = []
@@ -68,10 +69,10 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var firstRecordS: Double?
     public var lastRecordS: Double?
     public var closedS: Double?
-    /// Of its notifications' frames.
+    /// Bytes of its notifications' frames.
     public var frameBytes = 0
     public var errorResponses = 0
-    /// Its notifications in the bins of the trace's `sent`; `nil` when they were not kept apart.
+    /// The connection's notifications in the bins of the trace's `sent`; `nil` if they are not kept separately.
     public var sent: [Int]?
     package init() {}
   }
@@ -92,7 +93,7 @@ public struct TraceReport: Sendable, Equatable, Codable {
   public struct Tokens: Sendable, Equatable, Codable {
     /// The beginning of a token, and its count.
     public struct Row: Sendable, Equatable, Codable {
-      /// In hexadecimal.
+      /// The first bytes of the token, in hexadecimal.
       public var prefix: String
       public var count: Int
       package init(_ prefix: String, _ count: Int) { (self.prefix, self.count) = (prefix, count) }
@@ -103,23 +104,23 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var isEstimate = false
     /// Written to more than once.
     public var repeated = 0
-    /// The most repeated of those that were counted.
+    /// The counted tokens with the most notifications.
     public var most: [Row] = []
     package init() {}
   }
 
   /// The tokens that the feedback service listed. How many tuples on how many connections is in the inspection.
   public struct Feedback: Sendable, Equatable, Codable {
-    /// Distinct ones.
+    /// Distinct tokens that were listed.
     public var tokens = 0
-    /// More came than are remembered.
+    /// More tokens were listed than are remembered.
     public var isCut = false
-    /// Notifications to one of them that were written after it had been listed.
+    /// Notifications to listed tokens that were written after the listing.
     public var sentToLater = 0
     public var sentToLaterTokens = 0
-    /// Seconds from the time that a tuple tells to when it was read.
+    /// Seconds from a tuple's timestamp to the time when it was read.
     public var ageS: Distribution?
-    /// The times that tuples tell: UTC, RFC 3339.
+    /// The earliest and latest timestamp in tuples: UTC, RFC 3339.
     public var firstTimestamp: String?
     public var lastTimestamp: String?
     package init() {}
@@ -141,7 +142,7 @@ extension TraceReport {
       public var connection: Int
       /// Its number on the connection, from 0.
       public var notification: Int
-      /// In hexadecimal.
+      /// The token in hexadecimal.
       public var token: String
       /// The payload's beginning.
       public var payload: String
@@ -154,7 +155,7 @@ extension TraceReport {
     public struct Loss: Sendable, Equatable, Codable {
       public var connection: Int
       public var outcomes: [Outcome]
-      /// The part of them that was sent again, whatever became of that.
+      /// The number of these that were sent again, with any outcome.
       public var sentAgain: Int
       package init(connection: Int, outcomes: [Outcome], sentAgain: Int) {
         (self.connection, self.outcomes, self.sentAgain) = (connection, outcomes, sentAgain)
@@ -163,7 +164,7 @@ extension TraceReport {
 
     /// A token that was rejected, or sent to after feedback listed it.
     public struct Token: Sendable, Equatable, Codable {
-      /// In hexadecimal.
+      /// The token in hexadecimal.
       public var token: String
       public var topic: String?
       public var sent: Int
@@ -179,17 +180,17 @@ extension TraceReport {
 
     /// All outcomes, in the order in which they are decided.
     public var outcomes: [Outcome] = []
-    /// Why those that are open are.
+    /// The reasons why notifications are open, with their counts.
     public var openReasons: NamedCounts<OpenReason> = [:]
-    /// The part of those whose sendings were all discarded.
+    /// The part of `openReasons` whose sendings were all discarded.
     public var notSeenAgain: NamedCounts<OpenReason> = [:]
     /// Gaps in what providers sent, and their bytes.
     public var gaps = 0
     public var gapBytes = 0
     public var recovery: RecoveryTimes?
-    /// As many as error responses are listed.
+    /// Refused notifications, at most as many as error responses are listed.
     public var refusals: [Refusal] = []
-    /// Of as many connections.
+    /// Discarded notifications by connection, at most as many as error responses are listed.
     public var losses: [Loss] = []
     /// The worst first.
     public var worstTokens: [Token] = []

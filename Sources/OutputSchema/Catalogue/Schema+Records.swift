@@ -274,7 +274,7 @@ extension Schema {
     Field("received", .integer, "Packets that the interface received.", when: "the capture reports it"),
   ]
 
-  /// Packets that tell nothing, of all inputs.
+  /// Packets of all inputs that were dropped or not read.
   static let packetsNotRead: [Field] = [
     Field(
       "dropped_packets", .integer, "Packets that the capturing program did not get or could not write.",

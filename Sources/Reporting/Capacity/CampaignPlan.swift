@@ -7,37 +7,38 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
 
   /// A campaign at one share of errors.
   ///
-  /// Rate, sendings and reconnects of the first case are those of the trial that it rests on; of the others they are the
-  /// goodput law's, and never better.
+  /// In the first case the rate, sendings and reconnects are those of the trial that it is based on; in the others they
+  /// follow the goodput law, and are never better.
   public struct Case: Sendable, Equatable, Encodable {
     public var errorShare: Double
-    /// Of one connection.
+    /// Accepted notifications a second on one connection.
     public var perConnectionPerS: Double
-    /// Of the connections that were measured, all together.
+    /// Accepted notifications a second on all measured connections together.
     public var acceptedPerS: Double
     /// Sendings for each notification that is accepted: 1 without resends.
     public var sendingsEach: Double
-    /// In the first case those of the trial, else those at the demand, or else at the rate.
+    /// In the first case as in the trial; in the others at the demand or, without one, at the accepted rate.
     public var reconnectsPerS: Double
     public var secondsForTarget: Double?
-    /// To be done within the time.
+    /// The connections needed to finish within the target's time.
     public var connections: Int?
-    /// Machines like this one, one more than needed, so that one may fail.
+    /// The machines like this one that are needed, plus one, so that one may fail.
     public var hosts: Int?
   }
 
   /// Share of errors that was measured without any on purpose.
   public var errorShare: Double
-  /// When there was none: it is less than this, 3/n, with 95 % confidence.
+  /// The bound of the share if there were no errors: it is below this, 3/n, with 95 % confidence.
   public var errorShareBelow: Double?
   /// The first is the measured share; then common questions.
   public var cases: [Case]
   /// Notifications a second that the target asks for.
   public var demandPerS: Double?
-  /// On the wire with TLS records and TCP/IP headers, at the demand or else at the sustained rate.
+  /// Bits a second on the wire, with TLS records and TCP/IP headers, at the demand or, without one, at the sustained
+  /// rate.
   public var networkBitsPerS: Double
   public var bytesEach: Double
-  /// Most resident memory of the generator.
+  /// The largest resident memory of the generator, in bytes.
   public var memoryBytes: Int
   /// Questions that the numbers leave open.
   public var notes: [String] = []
@@ -46,7 +47,8 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   init?(_ document: CapacityDocument, _ analysis: CapacityAnalysis) {
     guard let sustained = document.sustainedPerS, sustained > 0 else { return nil }
     let free = document.trials.filter { $0.verdict != .void && $0.sendings.written > 0 }
-    // The last trial that passed at the rate, which confirmed it, else any. One above it was contradicted by a longer one.
+    // The last trial that passed at the rate and confirmed it; otherwise any. A passed trial above the rate was
+    // contradicted by a longer one.
     let steady = document.trials.reversed().filter { $0.verdict == .passed && ($0.offeredPerS ?? 0) <= sustained }
       .max { ($0.offeredPerS ?? 0) < ($1.offeredPerS ?? 0) }
     guard let typical = steady ?? free.first else { return nil }
@@ -84,7 +86,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
         hosts: hosts.map { max(2, $0) })
     }
     func predicted(_ share: Double, by law: GoodputLaw) -> Case {
-      // With fewer errors than were measured it would be faster than anything that was.
+      // With fewer errors than measured, the law would predict a higher rate than any measured one.
       let slower = min(1, law.goodput(errorShare: share) / law.goodput(errorShare: errorShare))
       let accepted = measuredRate * slower
       return plan(share, accepted, 1 + share * law.discarded, share * (demand ?? accepted))
@@ -118,7 +120,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     }
   }
 
-  /// Why the law of errors is missing.
+  /// The reason why there is no goodput law.
   private static func lack(_ document: CapacityDocument) -> String {
     if document.trials.contains(where: \.wasInterrupted) { return "it was interrupted before a trial with errors" }
     if document.trials.contains(where: { $0.purpose == .errors && $0.faultShare > 0 }) {

@@ -8,7 +8,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     public var at: Double
     public var predictedPerS: Double
     public var measuredPerS: Double
-    /// How much more was measured than predicted: 0.05 is 5 %.
+    /// The relative deviation of the measurement from the prediction: 0.05 is 5 % more.
     public var deviation: Double { predictedPerS > 0 ? measuredPerS / predictedPerS - 1 : 0 }
 
     private enum CodingKeys: String, CodingKey { case at, predictedPerS, measuredPerS, deviation }
@@ -37,12 +37,13 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     public var betaHalfWidth: Double?
     public var rSquared: Double
     public var points: Int
-    /// Where more connections begin to be slower; absent when the trials do not tell, or it is beyond twice their most.
+    /// The number of connections above which throughput falls; absent if the trials do not show it, or if it exceeds
+    /// twice the largest number measured.
     public var peak: Double?
     public var check: Check?
   }
 
-  /// The goodput law of one connection.
+  /// The goodput law of one connection: its accepted rate as a function of the share of errors.
   public struct Goodput: Sendable, Equatable, Encodable {
     public var streamingPerS: Double
     public var discardedPerError: Double
@@ -60,7 +61,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     public var perWriteHalfWidthUs: Double?
     public var perNotificationHalfWidthUs: Double?
     public var rSquared: Double
-    /// Why F and V say too little to be shown; absent when they do not.
+    /// The reason why F and V are inconclusive; absent if they are shown.
     public var notShown: String?
   }
 
@@ -148,7 +149,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     return (fit, free.last { $0.purpose == .check && $0.acceptedPerS > 0 })
   }
 
-  /// The law over connections; `nil` with fewer than three numbers of them.
+  /// The scalability law over connections; `nil` with fewer than three different numbers of connections.
   package static func scalabilityFit(_ trials: [CapacityTrial]) -> ScalabilityFit? {
     try? ScalabilityFit(scaling(trials).fit.map { ScalabilityFit.Point(Double($0.connections), $0.acceptedPerS) })
   }
@@ -176,7 +177,8 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   /// errors.
   package static func goodputLaw(_ trials: [CapacityTrial]) -> (law: GoodputLaw, base: CapacityTrial)? {
     let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
-    // The first with errors on purpose and the one without that was made beside it, or else any of the same kind.
+    // The first trial with intentional errors and its counterpart without; otherwise any with the same connections
+    // and batch.
     guard let withErrors = free.first(where: { $0.purpose == .errors && $0.faultShare > 0 }) ?? free.first else {
       return nil
     }
@@ -191,7 +193,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     guard errors > 0 else { return nil }
     let discarded = known.reduce(0) { $0 + Double($1.errors) * ($1.lossMean ?? 0) } / Double(errors)
     let downtime = known.reduce(0) { $0 + Double($1.errors) * ($1.recoverMeanMs ?? 0) / 1e3 } / Double(errors)
-    // Of all that are alike but for their errors: without any, none was faster.
+    // The ceiling is the fastest trial with the same connections and batch, whatever its errors.
     let ceiling = free.filter { $0.connections == base.connections && $0.batch == base.batch }.map(\.acceptedPerS).max()
     func capped(_ rate: Double, _ downtime: Double) -> GoodputLaw? {
       var law = GoodputLaw(streamingRate: rate, discarded: discarded, downtime: downtime)
@@ -222,7 +224,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     goodput = Goodput(
       streamingPerS: law.streamingRate, discardedPerError: law.discarded, downtimeMs: law.downtime * 1e3,
       errorShare: base.errorShare)
-    // The last one with errors, unless it is the one that the law is made of.
+    // The check is the last trial with errors, unless the law is computed from it.
     let errors = free.filter { $0.purpose == .errors && $0.faultShare > 0 }
     if let trial = errors.last, errors.count > 1 {
       goodput?.check = Check(

@@ -27,7 +27,7 @@ extension CapacityDocument {
     if case .text(let text) = value { text } else { nil }
   }
 
-  /// One sentence about how the search ended, without its full stop.
+  /// One sentence about the result of the search, without its full stop.
   public var conclusion: String {
     let over = connections == 1 ? "1 connection" : "\(connections) connections"
     guard let sustainedPerS else {
@@ -48,14 +48,14 @@ extension CapacityDocument {
     }
   }
 
-  /// How well the rate is known: "128,000/s to 137,000/s", or the lower end alone.
+  /// The uncertainty of the rate: "128,000/s to 137,000/s", or the lower end alone.
   private var rangeText: String? {
     guard let range = sustainedRange else { return ending == .generatorLimited ? "at least" : nil }
     let lower = Unit.perSecond.text(range.lowerPerS)
     return range.upperPerS.map { "\(lower) to \(Unit.perSecond.text($0))" } ?? "\(lower) at least"
   }
 
-  /// A long trial has passed at the rate, and not only a short one.
+  /// Whether a long trial has passed at the rate, not only a short one.
   private var isConfirmed: Bool {
     trials.contains {
       [.confirm, .above].contains($0.purpose) && $0.verdict == .passed && $0.offeredPerS == sustainedPerS
@@ -135,7 +135,7 @@ extension CapacityDocument {
       names,
       plan.cases.enumerated().map { index, one in
         var cells = [
-          // In one line, however narrow.
+          // On one line, however narrow the page is.
           ((index == 0 ? "measured: " : "") + plan.shareText(one)).replacing(" ", with: "\u{A0}"),
           Unit.perSecond.text(one.acceptedPerS),
           Unit.perSecond.text(one.perConnectionPerS), significant(one.sendingsEach, 4),
@@ -187,7 +187,7 @@ extension CapacityDocument {
       ])
   }
 
-  /// Those by which its trials were judged.
+  /// The criteria by which the trials were judged.
   private var rules: String {
     trials.contains { $0.stalledS != nil }
       ? "A trial whose generator lacked processor time or stalled is void instead of failed. A failed trial is repeated: a rate fails when it failed twice."

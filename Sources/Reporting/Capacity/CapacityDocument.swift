@@ -7,15 +7,15 @@ import Measurement
 public struct CapacityDocument: Sendable, Equatable, Codable {
   /// How the search ended.
   public enum Ending: String, Sendable, Codable {
-    /// The rate held for long, and one a step above it failed twice.
+    /// The rate held in a long trial, and a step above it failed twice.
     case found
-    /// It passed; the generator was too slow to test higher rates.
+    /// The rate passed; the generator was too slow to test higher ones.
     case generatorLimited = "generator_limited"
     /// Trials ran out; the rate passed, but need not be confirmed.
     case unsettled
     /// Not even the lowest rate passed.
     case nothingPassed = "nothing_passed"
-    /// It was interrupted.
+    /// The search was interrupted.
     case interrupted
   }
 
@@ -42,7 +42,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     }
   }
 
-  /// 1 in documents of 0.1.0, whose `target` is called `campaign`; as they are read they are of the current one.
+  /// 1 in documents of 0.1.0, whose `target` is named `campaign`; they are converted to the current schema when read.
   public var schema = 2
   public var kind = "capacity"
   /// UTC, RFC 3339.
@@ -55,7 +55,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var ending = Ending.interrupted
   /// Notifications a second that are sustained; absent when no rate passed.
   public var sustainedPerS: Double?
-  /// How well that is known; absent when no rate passed, and in documents of 0.1.0.
+  /// The range of the sustained rate; absent if no rate passed, and in documents of 0.1.0.
   public var sustainedRange: SustainedRange?
   /// Connections over which it was found.
   public var connections = 1

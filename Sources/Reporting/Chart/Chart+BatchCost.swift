@@ -1,6 +1,6 @@
 import Glibc
 
-/// Pictures and words of what batches save, for one run and for a search for a capacity.
+/// Charts and texts about the savings of batches, for a run and for a capacity search.
 extension Chart {
   /// Processor time of a notification over the number that is written at once, in microseconds, with the curve that was
   /// fitted to it.
@@ -11,7 +11,7 @@ extension Chart {
     if most >= 4 * least {
       x.layout = .logarithmic
     } else {
-      // Not so near that sizes which are almost the same seem to be far apart.
+      // A minimum width, so that nearly equal sizes do not look far apart.
       x.bounds = least * 0.75...most * 1.25
     }
     let costs = points.map(\.y).filter { $0.isFinite && $0 > 0 }
@@ -44,7 +44,7 @@ extension BatchCost {
     ]
   }
 
-  /// Why it is not telling; `nil` when it is.
+  /// The reason why the fit is inconclusive; `nil` if it is conclusive.
   var reasonToHide: String? {
     if isTelling { return nil }
     if perWriteHalfWidth == nil { return "F and V are not shown: too few points to estimate their errors" }

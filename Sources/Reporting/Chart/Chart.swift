@@ -1,23 +1,23 @@
 /// A chart as one SVG: lines, areas, bars, points or a strip over two axes.
 ///
-/// It is a value; `svg` draws it. Values that are not finite are left out, as a break in a line. Series of any length are
-/// thinned to the pixels, and keep the smallest and largest value of each. All text is escaped. A chart without anything
-/// to draw says "no data". Colours come from variables with a light and a dark value.
+/// It is a value; `svg` draws it. Values that are not finite are skipped, with a break in lines. Series of any length
+/// are thinned to the resolution in pixels, keeping the smallest and largest value of each pixel. All text is escaped.
+/// A chart without anything to draw says "no data". Colours come from variables with a light and a dark value.
 package struct Chart: Sendable, Equatable {
-  /// A description of the picture, for those who do not see it; a page prints it above.
+  /// A text description of the chart, for readers who cannot see it; a page also prints it above the chart.
   package var title: String
   package var x: Axis
   package var y: Axis
   package var marks: [Mark]
   /// Shaded parts of the x axis, as the phases of a run.
   package var regions: [Region]
-  /// Things that happened at one place of the x axis; ticks along the upper edge.
+  /// Events on the x axis; ticks along the upper edge.
   package var events: [Event]
   /// Lines across, as a limit or a knee.
   package var rules: [Rule]
   /// Rows with spans instead of marks; `y` then counts for nothing.
   package var strip: Strip?
-  /// Of the plot itself, in pixels at full width (720).
+  /// The height of the plot area, in pixels at full width (720).
   package var height: Int
 
   package init(
@@ -51,7 +51,7 @@ package struct Chart: Sendable, Equatable {
     package var from: Double
     package var to: Double
     package var label: String
-    /// `nil`: every other one is.
+    /// `nil`: every other region is shaded.
     package var isShaded: Bool?
 
     package init(from: Double, to: Double, label: String, isShaded: Bool? = nil) {
@@ -62,7 +62,7 @@ package struct Chart: Sendable, Equatable {
     }
   }
 
-  /// Something that happened at one place of the x axis, or several times near it.
+  /// One or more events near one position of the x axis.
   package struct Event: Sendable, Equatable {
     package var x: Double
     package var count: Int

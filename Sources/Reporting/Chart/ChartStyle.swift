@@ -1,8 +1,8 @@
 extension Chart {
   /// The style of a chart's classes: once per page, or inside an SVG that stands alone.
   ///
-  /// Light and dark by `prefers-color-scheme`. On narrow screens the text of a chart is drawn larger, because all of it
-  /// shrinks with the picture, and labels that would then touch are left out.
+  /// Light and dark by `prefers-color-scheme`. On narrow screens the text of a chart is drawn larger, because it
+  /// shrinks with the picture; labels that would then overlap are omitted.
   package static let style = """
     .apns-chart{--ink:#1f2328;--soft:#59636e;--grid:#e4e7eb;--axis:#9aa4af;--shade:#59636e;--ground:#fff;--c1:#0072b2;--c2:#e69f00;--c3:#009e73;--c4:#d55e00;--c5:#b5608f;--c6:#56b4e9;--c7:#b8a800;--c8:#8b949e;font:10.5px system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
     @media (prefers-color-scheme:dark){.apns-chart{--ink:#e6edf3;--soft:#9da7b3;--grid:#2a3038;--axis:#59636e;--shade:#9da7b3;--ground:#0d1117;--c1:#4aa3df;--c2:#f0b429;--c3:#2fbf95;--c4:#f47b3a;--c5:#d98bb5;--c6:#8fd0f5;--c7:#f0e442;--c8:#7d8590}}
@@ -31,7 +31,7 @@ extension Chart {
     var drawing = Drawing(self)
     drawing.draw()
     let height = Markup.number(drawing.layout.fullHeight)
-    // A file says how large it is; in a page it takes the room it gets.
+    // A file states its size; in a page the chart fills the available width.
     let size = isFile ? " width=\"720\" height=\"\(height)\"" : ""
     return """
       <svg class="apns-chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 \(height)"\(size) role="img" aria-label="\(Markup.escaped(title))">\(isFile ? "<style>\(Self.style)</style>" : "")

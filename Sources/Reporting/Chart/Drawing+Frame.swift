@@ -31,7 +31,7 @@ extension Drawing {
       guard let place = x.inside(tick) else { continue }
       let label = x.label(tick)
       let half = Double(label.count) * Layout.letter / 2
-      // The last one may stand beyond the picture's edge otherwise.
+      // Otherwise the last label might extend beyond the picture's edge.
       let beyond = place + half * Layout.narrow > Layout.width
       func start(_ size: Double) -> Double { beyond ? Layout.width - 1 - 2 * half * size : place - half * size }
       guard start(Layout.middling) > ends.wide + 4 else { continue }
@@ -104,7 +104,7 @@ extension Drawing {
     }
   }
 
-  /// One line of text per row, which flows: it fits with larger letters too.
+  /// One line of text per row, which wraps: it fits with larger letters too.
   mutating func legend() {
     for (index, row) in layout.legend.enumerated() {
       let line = layout.legendIsBesideName ? layout.nameLine : Double(index + 1) * 21 - 3

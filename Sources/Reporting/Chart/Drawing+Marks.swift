@@ -2,7 +2,7 @@
 extension Drawing {
   private var xValues: ClosedRange<Double> { min(x.low, x.high)...max(x.low, x.high) }
 
-  /// Two points in a pixel are one.
+  /// The number of buckets for thinning: one per pixel of the plot's width.
   private var buckets: Int { Int(layout.right - layout.left) }
 
   mutating func marks() {
@@ -45,13 +45,13 @@ extension Drawing {
     var data = ""
     for stretch in stretches(points) {
       for (index, point) in stretch.enumerated() { data += "\(index == 0 ? "M" : "L")\(n(point.x)) \(n(point.y))" }
-      // A line of one point is a dot, because of its round ends.
+      // A path of a single point is drawn as a dot, because of its round line caps.
       if stretch.count == 1 { data += "h0" }
     }
     return data.isEmpty ? "" : "<path class=\"\(name)\" d=\"\(data)\"/>"
   }
 
-  /// From each point's high, its y if it has none, down to its low, else to the axis.
+  /// The area from each point's high, or its y without one, down to its low, or to the axis without one.
   private func area(_ points: [Point], _ name: String) -> String {
     var data = ""
     for stretch in stretches(points) where stretch.count > 1 {
@@ -88,7 +88,7 @@ extension Drawing {
     return text
   }
 
-  /// When there are more bars than pixels the highest one of each pixel is drawn.
+  /// If there are more bars than pixels, the highest bar of each pixel is drawn.
   private mutating func bars() {
     var stacks = BarStacks(chart.marks).stacks
     if stacks.count > buckets {
@@ -104,7 +104,7 @@ extension Drawing {
       guard let from = x.clamped(stack.x - stack.width / 2), let to = x.clamped(stack.x + stack.width / 2) else {
         continue
       }
-      // A thin gap between bars, when they are wide enough to have one.
+      // A thin gap between bars, if they are wide enough.
       let gap = to - from > 6 ? 1.0 : to - from > 3 ? 0.5 : 0
       var below = 0.0
       for part in stack.parts where part.value != 0 {
@@ -135,7 +135,7 @@ extension Drawing {
       for point in mark.points {
         guard point.y.isFinite, let place = x.inside(point.x) else { continue }
         let column = Int(((place - layout.left) / width).rounded(.down))
-        // Of two points the one at the right end belongs to the last column.
+        // A point at the right edge belongs to the last column.
         let index = column == columns ? columns - 1 : column
         guard ranges.indices.contains(index) else { continue }
         let range = ranges[index] ?? point.y...point.y
@@ -157,7 +157,7 @@ extension Drawing {
   }
 }
 
-/// Bars of several marks that stand on each other.
+/// The bars of several marks, stacked on each other.
 struct BarStacks {
   struct Part {
     var mark: Int

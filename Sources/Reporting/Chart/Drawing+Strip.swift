@@ -52,7 +52,8 @@ extension Drawing {
     }
   }
 
-  /// Every pixel of a row shows the latest of its states, so short states stay visible.
+  /// Each pixel of a row shows that of its states which is last in `states`, so that short but important states stay
+  /// visible.
   private mutating func painted(_ strip: Strip, _ height: Double) {
     var columns = Int(layout.right - layout.left)
     var runs = Self.runs(strip, x, layout, columns)

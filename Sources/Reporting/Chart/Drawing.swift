@@ -1,4 +1,4 @@
-/// One chart while it is drawn: where everything is, and the elements so far.
+/// The drawing of one chart: its layout, and the elements so far.
 struct Drawing {
   let chart: Chart
   let layout: Layout
@@ -46,11 +46,11 @@ struct Drawing {
   /// Places of everything, in the picture's own units: 720 across.
   struct Layout {
     static let width = 720.0
-    /// Of a letter of a label at full width, about.
+    /// The approximate width of a label's letter at full width.
     static let letter = 5.8
-    /// How much larger letters are on a screen of middling width, where the same labels are shown as on a wide one.
+    /// The factor by which letters are larger on a medium-sized screen, which shows the same labels as a wide one.
     static let middling = 13 / 10.5
-    /// How much larger letters are on a narrow screen.
+    /// The factor by which letters are larger on a narrow screen.
     static let narrow = 18.0 / 10.5
 
     let left: Double
@@ -87,7 +87,7 @@ struct Drawing {
         }
       }
       let name = strip?.rowName ?? chart.y.label
-      // A picture that fits on a narrow screen fits on a wide one.
+      // A legend that fits on a narrow screen fits on a wide one.
       let lettersPerLine = Int(Self.width / (Self.letter * Self.narrow))
       func letters(_ entries: [Legend]) -> Int { entries.reduce(0) { $0 + $1.name.count + 5 } }
       legendIsBesideName = letters(entries) + name.count + 3 <= lettersPerLine
@@ -107,7 +107,7 @@ struct Drawing {
       fullHeight = bottom + (chart.x.label.isEmpty ? 30 : 54)
     }
 
-    /// Of all rows.
+    /// The height of all rows.
     static func height(of strip: Strip) -> Double {
       let rows = Double(max(1, strip.rows.count))
       return max(48, rows * rowHeight(strip))

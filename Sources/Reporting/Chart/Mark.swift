@@ -8,16 +8,16 @@ package struct Mark: Sendable, Equatable {
     case steps
     /// A line with the space below it filled.
     case area
-    /// From `low` to `high` of each point, as an interval around a line.
+    /// The area from `low` to `high` of each point, as an interval around a line.
     case band
-    /// Those of several marks at one place stand on each other; `width` is in units of the x axis.
+    /// Bars; those of several marks at one position are stacked. `width` is in units of the x axis.
     case bars(width: Double)
     /// Dots, with whiskers where a point has `low` and `high`.
     case points
   }
 
   package var shape: Shape
-  /// For the legend, which shows when there are two marks with names.
+  /// The name in the legend, which is shown if two or more marks have names.
   package var name: String
   package var points: [Point]
   package var color: Color
@@ -57,8 +57,8 @@ package struct Mark: Sendable, Equatable {
     Mark(.points, name: name, points: points, color: color)
   }
 
-  /// The percentile curve of a histogram, for a chart over `Axis.percentile()`; y is in the histogram's unit as measured:
-  /// microseconds for all times, else counts or bytes.
+  /// The percentile curve of a histogram, for a chart over `Axis.percentile()`; y is in the histogram's unit of
+  /// measurement: microseconds for times, otherwise counts or bytes.
   package static func percentiles(_ name: String = "", of histogram: LatencyHistogram, color: Color = .blue) -> Mark {
     let total = Double(histogram.count)
     var below = 0.0
@@ -68,7 +68,7 @@ package struct Mark: Sendable, Equatable {
       let value = index == counts.count - 1 ? histogram.maximum : index == 0 ? histogram.minimum : pair.value
       points.append(Point(below / total, Double(value)))
       below += Double(pair.count)
-      // The share of all is at infinity: the largest value stands where half a value more would be.
+      // The share 1 is at infinity, so the largest value is drawn half a value earlier.
       points.append(Point(min(below, total - 0.5) / total, Double(value)))
     }
     return Mark(.line, name: name, points: points, color: color)
@@ -81,7 +81,7 @@ package struct Point: Sendable, Equatable {
   package var y: Double
   package var low: Double?
   package var high: Double?
-  /// For its tooltip, in front of the values.
+  /// The beginning of its tooltip, before the values.
   package var note: String?
 
   package init(_ x: Double, _ y: Double, low: Double? = nil, high: Double? = nil, note: String? = nil) {
@@ -93,7 +93,7 @@ package struct Point: Sendable, Equatable {
   }
 }
 
-/// Colours that people who do not see all of them can tell apart, after Okabe and Ito ("Color Universal Design", 2008).
+/// Colours that remain distinct with defective colour vision, after Okabe and Ito ("Color Universal Design", 2008).
 package enum Color: Int, Sendable, CaseIterable {
   case blue = 1
   case orange, green, vermillion, purple, sky, yellow, grey
@@ -107,7 +107,7 @@ package struct Strip: Sendable, Equatable {
   package struct State: Sendable, Equatable {
     package var name: String
     package var color: Color
-    /// Paler than the others: the state that is as it should be.
+    /// Drawn paler than the others: the normal state.
     package var isQuiet: Bool
 
     package init(_ name: String, color: Color, isQuiet: Bool = false) {
@@ -142,7 +142,7 @@ package struct Strip: Sendable, Equatable {
     }
   }
 
-  /// Where spans share a pixel the one with the later state is seen: put the important ones last.
+  /// The states by ascending importance: if spans share a pixel, the later state is shown.
   package var states: [State]
   package var rows: [Row]
   /// The name of a row: `connection`.

@@ -23,7 +23,7 @@ enum Markup {
     return escaped
   }
 
-  /// A coordinate with one decimal, as short as it can be.
+  /// A coordinate with at most one decimal, in its shortest form.
   static func number(_ value: Double) -> String {
     guard value.isFinite, abs(value) < 1e9 else { return "0" }
     let tenths = Int((value * 10).rounded())

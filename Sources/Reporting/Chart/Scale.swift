@@ -1,21 +1,21 @@
 import Glibc
 
-/// From values of an axis to coordinates.
+/// Converts values of an axis to coordinates.
 struct Scale {
   let axis: Axis
   /// Ends of the axis as values.
   let low: Double
   let high: Double
-  /// Where they are drawn.
+  /// The coordinates of the axis' ends.
   let from: Double
   let to: Double
   let ticks: [Double]
 
   /// - Parameters:
   ///   - values: smallest and largest value; `nil` without values.
-  ///   - roomForTicks: labels that fit.
-  ///   - endsAtTicks: the axis ends at ticks, else at the values.
-  ///   - hasHeadroom: the largest value is not at the very end, where words stand.
+  ///   - roomForTicks: the number of labels that fit.
+  ///   - endsAtTicks: the axis ends at ticks, otherwise at the values.
+  ///   - hasHeadroom: the axis extends beyond the largest value, where there is text.
   init(
     _ axis: Axis, values: ClosedRange<Double>?, from: Double, to: Double, roomForTicks: Int, endsAtTicks: Bool,
     hasHeadroom: Bool = false
@@ -55,13 +55,13 @@ struct Scale {
     }
   }
 
-  /// The coordinate of a value; `nil` for one that has no place.
+  /// The coordinate of a value; `nil` if it is outside of the scale's domain.
   func callAsFunction(_ value: Double) -> Double? {
     guard let share = share(value), share.isFinite else { return nil }
     return from + (to - from) * share
   }
 
-  /// The same, clamped to the axis.
+  /// The coordinate of a value, clamped to the axis.
   func clamped(_ value: Double) -> Double? {
     self(value).map { min(max($0, min(from, to)), max(from, to)) }
   }
@@ -105,7 +105,7 @@ struct Scale {
     }
   }
 
-  /// That it is per second stands in the axis' name; labels are short.
+  /// The suffix without "/s", which is in the axis' name, so that labels are short.
   private static func short(_ suffix: String) -> String {
     suffix.hasSuffix("/s") ? String(suffix.dropLast(2)) : suffix
   }

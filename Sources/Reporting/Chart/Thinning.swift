@@ -1,6 +1,6 @@
 import Measurement
 
-/// Fewer points that look the same.
+/// Reduces the points of a series without a visible difference.
 enum Thinning {
   /// Points in stretches without a hole, ordered as they came.
   ///
@@ -33,7 +33,7 @@ enum Thinning {
     }
   }
 
-  /// Of dots that cover each other one is kept.
+  /// Keeps one of the dots that cover each other.
   static func dots(_ places: [(x: Double, y: Double)]) -> [Int] {
     struct Cell: Hashable { var x, y: Int }
     var taken: Set<Cell> = []

@@ -120,7 +120,7 @@ private struct Step {
 }
 
 extension Array where Element == Double {
-  /// Every n-th, so that not more than `count` are left.
+  /// Every n-th tick, with the smallest n that leaves at most `count`.
   fileprivate func thinned(to count: Int) -> [Double] {
     guard self.count > count, count > 0 else { return self }
     let stride = (self.count + count - 1) / count

@@ -1,7 +1,7 @@
 import Measurement
 
-/// Two sets of runs, figure by figure: medians and their ratio; of a few figures also whether they differ by more than
-/// chance.
+/// Compares two sets of runs, figure by figure: medians and their ratio; for a few figures also whether the difference
+/// is significant.
 ///
 /// Twenty figures judged at 5 % each would raise a false alarm in most comparisons of equal runs. So only
 /// `mainFigures`, or the requested ones, are judged: by Mann-Whitney's U test with Holm's correction, from `fewestRuns`
@@ -11,17 +11,17 @@ public struct Comparison: Sendable, Equatable, Encodable {
   /// The summary of a figure's values.
   public enum Judgement: String, Sendable, Encodable {
     case better, worse
-    /// They differ, and neither way is an improvement.
+    /// The sides differ significantly, but neither direction is an improvement.
     case different
-    /// No more than chance would do.
+    /// The difference is not significant.
     case same
-    /// More than chance would do, and less than runs on one machine differ by for other reasons.
+    /// The difference is significant, but smaller than usual differences between runs on one machine.
     case small
     /// Fewer than `fewestRuns` of a side have it.
     case tooFew = "too_few"
-    /// The runs' figures are not computed in the same way.
+    /// The figure was not computed in the same way in all runs.
     case notComparable = "not_comparable"
-    /// It is not a judged figure.
+    /// The figure is not judged.
     case notJudged = "not_judged"
     /// A side has no values.
     case missing
@@ -30,7 +30,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
   /// The values of a figure on one side.
   public struct Side: Sendable, Equatable, Encodable {
     public var median: Double?
-    /// Of the runs that have one, in their order.
+    /// The values of the runs that have the figure, in the order of the runs.
     public var values: [Double]
   }
 
@@ -39,7 +39,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     public var figure: String
     public var a: Side
     public var b: Side
-    /// b's median to a's; `nil` when one is missing, or a's is 0.
+    /// The ratio of b's median to a's; `nil` if one is missing, or a's is 0.
     public var ratio: Double?
     /// Two-sided p of the Mann-Whitney U test; `nil` for figures that are not judged.
     public var p: Double?
@@ -59,9 +59,9 @@ public struct Comparison: Sendable, Equatable, Encodable {
   public let b: [String]
   /// The names of the figures that are judged.
   public let judged: [String]
-  /// Those that are judged, then the others.
+  /// The judged figures, then the others.
   public let rows: [Row]
-  /// The differences between runs: should be only the intended one.
+  /// The differences in setup between the runs: ideally only the intended one.
   public let differences: [SetupDifference]
   public let warnings: [String]
 
@@ -109,7 +109,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
       + Self.warnings(a, b, differences)
   }
 
-  /// With medians and ratio, and not judged.
+  /// A row with medians and ratio, not judged.
   private static func row(_ figure: RunFigure, _ a: [Double], _ b: [Double]) -> Row {
     let (first, second) = (Side(median: median(a), values: a), Side(median: median(b), values: b))
     var row = Row(figure: figure.name, a: first, b: second, judgement: .missing)
@@ -119,7 +119,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     return row
   }
 
-  /// Tests those that wait for a judgement and have runs enough, all together.
+  /// Tests all rows together that are to be judged and have enough runs.
   private static func judge(_ rows: inout [Row]) {
     let tested = rows.indices.filter { index in
       let row = rows[index]

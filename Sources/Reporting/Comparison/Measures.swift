@@ -1,7 +1,7 @@
 import Measurement
 
-/// In which ways the figures of some runs were computed: rates, latencies and shares of different ways are not the same
-/// figures, though they have the same names.
+/// The methods by which the figures of some runs were computed: rates, latencies and shares computed by different
+/// methods are not comparable, though they have the same names.
 struct Measures {
   /// The names of the runs of each way, the oldest way first.
   private let ways: [(name: String, runs: [String])]

@@ -6,7 +6,7 @@ package struct RunFigure: Sendable {
 
   package let name: String
   package let unit: Unit
-  /// Which way is an improvement.
+  /// The direction that is an improvement.
   package let better: Better
   /// `nil` when the run has nothing that it could be of, as an error latency without errors.
   package let value: @Sendable (RunResult) -> Double?
@@ -23,7 +23,7 @@ package struct RunFigure: Sendable {
   /// The figure of this name.
   package static func named(_ name: String) -> RunFigure? { all.first { $0.name == name } }
 
-  /// Those that say most, in the order in which they are shown.
+  /// The most informative figures, in the order in which they are shown.
   package static let all: [RunFigure] = {
     func quantile(
       _ name: String, _ share: Double, _ unit: Unit, _ histogram: @escaping @Sendable (RunResult) -> LatencyHistogram

@@ -1,6 +1,6 @@
 import Measurement
 
-/// A setting or a fact of the machine that is not the same in all runs.
+/// A setting or a machine's property that differs between runs.
 public struct SetupDifference: Sendable, Equatable, Encodable {
   public var name: String
   /// The distinct values of each side; "-" for missing ones.
@@ -10,7 +10,7 @@ public struct SetupDifference: Sendable, Equatable, Encodable {
   public var isWithinASide: Bool { a.count > 1 || b.count > 1 }
   public var isOfTheMachine: Bool { Self.machine.contains { $0.name == name } }
 
-  /// Settings without which two runs are not of one load.
+  /// Settings that define the load: runs that differ in one of them had different loads.
   static let decisive: Set<String> = [
     "payload", "payload_template", "seed", "rate", "rate_per_connection", "stage", "poisson", "behind", "command",
     "tokens", "token_length", "priority", "expiration", "faults", "segment", "count", "for",

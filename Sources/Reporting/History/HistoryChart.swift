@@ -14,14 +14,14 @@ package struct HistoryChart: Sendable {
     self.runs = runs.compactMap { run in run.figures[figure].map { (run, $0) } }
   }
 
-  /// Those whose figures are computed in the same way; of a mixture those that this apnscope's are.
+  /// The runs whose figures were computed in the same way; in a mixture, those computed like this version's.
   package var comparable: [(run: RunHistory.Run, value: Double)] {
     isMixed ? runs.filter { !$0.run.hasOldMeasure } : runs
   }
 
   private var isMixed: Bool { RunHistory.mixesMeasures(runs.map(\.run)) }
 
-  /// Of those that are comparable.
+  /// The median of the comparable runs.
   package var median: Double? { Reporting.median(comparable.map(\.value)) }
 
   /// `nil` of a run that is not comparable.
@@ -29,7 +29,7 @@ package struct HistoryChart: Sendable {
     isMixed && run.hasOldMeasure ? nil : median.flatMap { ratio(value, to: $0) }
   }
 
-  /// One character a run, from the smallest to the largest value; `nil` of none.
+  /// One character per run, from the smallest to the largest value; `nil` without runs.
   package var sparkline: String? {
     let values = runs.map(\.value)
     guard let low = values.min(), let high = values.max() else { return nil }

@@ -5,7 +5,7 @@ public struct HistoryError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
     case cannotOpen
-    /// It is a file of something else.
+    /// The file is not a history.
     case notAHistory
     /// A newer program has made it.
     case newerSchema

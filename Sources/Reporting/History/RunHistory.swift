@@ -3,16 +3,16 @@ import GRDB
 import Glibc
 import Measurement
 
-/// Results of many runs in one SQLite file: each with its main figures as columns, and the whole document.
+/// Results of many runs in one SQLite file: each row has the main figures as columns, and the whole document.
 ///
-/// Table `run` has one row for each: `id`, `kind` (load, capacity), `started`, `apnscope`, `host`, `command`, the figures
-/// of `RunFigure.all` and `sustained_per_s` as REAL (times in microseconds), and `document`, the JSON. Any SQLite program
-/// can read it; several processes may append at the same time.
+/// Table `run` has one row per run: `id`, `kind` (load, capacity), `started`, `apnscope`, `host`, `command`, the
+/// figures of `RunFigure.all` and `sustained_per_s` as REAL (times in microseconds), and `document`, the JSON. Any
+/// SQLite program can read it; several processes may append at the same time.
 public final class RunHistory: Sendable {
   /// "apnh" in the header says whose file it is.
   private static let applicationID: Int32 = 0x6170_6e68
   private static let version: Int32 = 1
-  /// How long an append waits for another one.
+  /// Seconds that an append waits for another one.
   private static let patience = 5.0
 
   private let database: DatabaseQueue
@@ -20,7 +20,7 @@ public final class RunHistory: Sendable {
 
   /// A run as it was kept.
   public struct Run: Sendable, Equatable {
-    /// From 1, in the order in which they were appended.
+    /// The run's number, from 1, in the order in which runs were appended.
     public var number: Int
     public var kind: String
     /// UTC, RFC 3339.
@@ -28,11 +28,11 @@ public final class RunHistory: Sendable {
     public var apnscope: String
     public var host: String
     public var command: String
-    /// Those that the run has, by name.
+    /// The figures that the run has, by name.
     public var figures: [String: Double]
-    /// It was ended before its time.
+    /// The run was interrupted.
     public var wasInterrupted: Bool
-    /// How its figures were computed, as in `RunResult.measuredBy`.
+    /// The method by which the figures were computed, as in `RunResult.measuredBy`.
     public var measuredBy: Int?
 
     package init(
@@ -50,7 +50,7 @@ public final class RunHistory: Sendable {
       self.measuredBy = measuredBy
     }
 
-    /// A load whose figures are not computed as those of this apnscope are.
+    /// Whether it is a load whose figures were computed differently from this version's.
     package var hasOldMeasure: Bool { kind == "load" && measuredBy != RunResult.currentMeasure }
 
     /// The kind, with remarks needed to interpret its figures.
@@ -93,7 +93,7 @@ public final class RunHistory: Sendable {
     configuration.readonly = isReadOnly
     configuration.busyMode = .timeout(patience)
     do {
-      // SQLite takes some names for something else than a file.
+      // SQLite treats some names specially, instead of as files.
       let database = try DatabaseQueue(path: path.hasPrefix("/") ? path : "./" + path, configuration: configuration)
       if isReadOnly { try database.read(prepare) } else { try database.writeWithoutTransaction(prepare) }
       return database
@@ -198,7 +198,7 @@ public final class RunHistory: Sendable {
 
   // MARK: reading
 
-  /// Whether figures of the same name are computed in different ways.
+  /// Whether figures of the same name were computed in different ways.
   package static func mixesMeasures(_ runs: [Run]) -> Bool {
     runs.contains(where: \.hasOldMeasure) && runs.contains { $0.kind == "load" && !$0.hasOldMeasure }
   }
@@ -206,10 +206,10 @@ public final class RunHistory: Sendable {
   package static let noteOnMeasures =
     "old measure: their figures are computed differently; compare them only with each other"
 
-  /// The last runs, the oldest of them first.
+  /// The latest runs, in the order in which they were appended.
   ///
   /// - Parameters:
-  ///   - kind: only those of this one; `nil`: all.
+  ///   - kind: only runs of this kind; `nil`: of every kind.
   ///   - last: the maximum number; `nil`: all.
   public func runs(kind: String? = nil, last: Int? = nil) throws(HistoryError) -> [Run] {
     do {

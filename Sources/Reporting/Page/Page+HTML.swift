@@ -1,7 +1,7 @@
 extension Page {
-  /// One page that needs nothing else.
+  /// A self-contained HTML page.
   ///
-  /// Light and dark by what the reader's system prefers; wide tables scroll in their box; printed, it is black on white.
+  /// Light or dark according to the reader's system; wide tables scroll in their box; in print it is black on white.
   public var html: String {
     var parts = [
       """
@@ -30,7 +30,7 @@ extension Page {
       parts.append("<section id=\"s\(index + 1)\">\n<h2>\(Markup.escaped(section.title))</h2>")
       parts += section.blocks.map(\.html)
       parts.append("</section>")
-      // Behind the first section: the verdict comes before a list of what else there is.
+      // After the first section: the verdict comes before the table of contents.
       if index == 0, sections.count > 3 { parts.append(contents) }
     }
     if !footer.isEmpty { parts.append("<footer><p>\(footer.html)</p></footer>") }
@@ -108,7 +108,7 @@ extension Prose {
 }
 
 extension Tone {
-  /// In front of the text, for those who do not see the colour.
+  /// A sign before the text, for readers who cannot see the colour.
   var sign: String {
     switch self {
     case .neutral: ""

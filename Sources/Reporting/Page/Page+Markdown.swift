@@ -5,11 +5,11 @@ extension Page {
     public var text: String
   }
 
-  /// The same as `html`, as GitHub-flavoured Markdown, and its charts as SVG files: `chart-1.svg`, `chart-2.svg` …
+  /// The page as GitHub-flavoured Markdown, and its charts as SVG files: `chart-1.svg`, `chart-2.svg` …
   ///
-  /// The charts follow the reader's light or dark preference by themselves.
+  /// The charts themselves follow the reader's light or dark preference.
   ///
-  /// - Parameter prefix: of the files' names, for several texts in one folder.
+  /// - Parameter prefix: the beginning of the files' names, for several texts in one folder.
   public func markdown(charts prefix: String = "chart-") -> (text: String, charts: [Attachment]) {
     var charts: [Attachment] = []
     var parts = ["# \(Markdown.escaped(title))"]
@@ -48,7 +48,7 @@ extension Page {
 
 /// Text for Markdown.
 enum Markdown {
-  /// Text that stays text, on one line: what Markdown or HTML would take for its own is escaped.
+  /// Text as plain text on one line: characters with a meaning in Markdown or HTML are escaped.
   static func escaped(_ text: String) -> String {
     var escaped = ""
     let scalars = Array(oneLine(text).unicodeScalars)
@@ -65,7 +65,7 @@ enum Markdown {
       case ".", ")":
         let isMark = index > 0 && index == digits && (index + 1 == scalars.count || scalars[index + 1] == " ")
         escaped += isMark ? "\\\(scalar)" : "\(scalar)"
-      // Neither addresses nor names become links by themselves.
+      // Prevents addresses and names from becoming links.
       case "@": escaped += "&#64;"
       case ":" where scalars[(index + 1)...].starts(with: ["/", "/"]): escaped += "&#58;"
       default: escaped.unicodeScalars.append(scalar)
@@ -92,7 +92,7 @@ enum Markdown {
     cleaned(text.replacing("\r\n", with: " ").replacing("\n", with: " "), keeping: " ")
   }
 
-  /// Without control characters and marks that turn text around.
+  /// The text without control characters and marks that change its direction.
   private static func cleaned(_ text: String, keeping kept: Unicode.Scalar) -> String {
     var cleaned = ""
     for scalar in text.unicodeScalars {

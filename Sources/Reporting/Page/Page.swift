@@ -1,13 +1,13 @@
 /// A report as a document: its content without its appearance.
 ///
-/// `html` is one page that needs nothing else: no network, no other file, no script. `markdown(charts:)` is the same for a
-/// Git host, with the charts as SVG files beside it. All text is escaped in both.
+/// `html` is a self-contained page: no network, no other file, no script. `markdown(charts:)` is for Git hosts, with
+/// the charts as separate SVG files. All text is escaped in both.
 public struct Page: Sendable, Equatable {
   public var title: String
   /// One line below the title.
   package var subtitle: Prose
   package var sections: [Section]
-  /// At the end, in small letters: how the page was made.
+  /// The last line, in small letters: how the page was made.
   package var footer: Prose
 
   package init(title: String, subtitle: Prose = "", sections: [Section], footer: Prose = "") {
@@ -51,7 +51,7 @@ package enum Block: Sendable, Equatable {
   package static func chart(_ chart: Chart) -> Block { .chart(chart, caption: "") }
 }
 
-/// How something is to be taken; shown by colour and by a sign or word.
+/// The judgement that a text conveys; shown by colour and by a sign or word.
 package enum Tone: Sendable, Equatable { case neutral, good, bad, warning }
 
 /// A number in large letters.
@@ -145,6 +145,6 @@ package struct Prose: Sendable, Equatable, ExpressibleByStringInterpolation {
   }
 
   package var isEmpty: Bool { runs.isEmpty }
-  /// Without styles.
+  /// The text without styles.
   package var text: String { runs.map(\.text).joined() }
 }

@@ -1,6 +1,6 @@
 import Measurement
 
-/// Compares the gateway's books with those of the run, line by line.
+/// Compares the gateway's books with the run's, line by line.
 struct Agreement {
   struct Line {
     var name: String
@@ -83,7 +83,7 @@ struct Agreement {
         "responses of status \(status)", result.errorResponses[status] ?? 0, gateway.errorResponses[status] ?? 0,
         .more([markers]))
     }
-    // The side that sends the last message of a handshake has it done before the other one, which may still refuse it.
+    // The side that sends the last handshake message completes first; the other side may still fail.
     let handshakes = Rule.near(
       less: [(gateway.handshakeFailures, "that failed there")], more: [(result.connections.failed, "that failed here")])
     add("connections with a handshake", result.connections.opened, gateway.handshakes, handshakes)

@@ -117,7 +117,7 @@ extension RunReport {
     return blocks
   }
 
-  /// How often which value was measured, in bins of whole numbers.
+  /// The counts of measured values, in bins of whole numbers.
   private static func bars(of histogram: LatencyHistogram) -> Mark {
     let width = max(1, (histogram.maximum - min(histogram.minimum, histogram.maximum)) / 60 + 1)
     var bins: [Int: Int] = [:]

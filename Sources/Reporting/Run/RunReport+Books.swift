@@ -1,8 +1,8 @@
 import Measurement
 
 extension RunReport {
-  /// The agreement of a result with the books of its gateways, as invariants: one if they agree, otherwise one for each
-  /// line that differs.
+  /// The agreement of a result with its gateways' books, as invariants: a single one if they agree, otherwise one for
+  /// each line that differs.
   package static func agreement(of result: RunResult, with ledger: Ledger) -> [RunResult.Verdict.Invariant] {
     let lines = Agreement(result, ledger).lines
     let name = "the gateways' ledgers agree"

@@ -13,12 +13,12 @@ extension RunReport {
       .init("how it is known"),
     ])
     let rates = result.rates
-    // Only a document that is not apnscope's lacks one of them here.
+    // A document written by apnscope has all of them here.
     let (written, accepted, bytes) = (
       rates.writtenPerS ?? .nan, rates.acceptedPerS ?? .nan, rates.writtenBytesPerS ?? .nan
     )
     let interval = WrittenInterval(self)
-    /// Of what grows as the rate does.
+    /// The half width of a value that is proportional to the rate.
     func around(_ value: Double, _ unit: Unit, by share: Double?) -> Prose {
       share.map { Prose("± \(unit.text(value * $0))") } ?? "–"
     }

@@ -1,8 +1,8 @@
 import Measurement
 
 extension RunReport {
-  /// The figures of another run beside those of this one, with their ratios. One run a side tells no difference from
-  /// chance, so nothing is called better or worse.
+  /// This run's figures next to another run's, with their ratios. With one run per side chance cannot be excluded, so
+  /// nothing is called better or worse.
   func comparison(with baseline: RunResult) -> Section {
     var table = Table([
       .init("figure"), .init("this run", .right), .init("baseline", .right), .init("ratio", .right),

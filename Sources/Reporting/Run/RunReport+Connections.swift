@@ -61,7 +61,7 @@ extension RunReport {
     return Section("Connections", blocks)
   }
 
-  /// The same in every report.
+  /// The colour of a cause, equal in every report.
   private static func color(of cause: ConnectionEnd?) -> Color {
     switch cause {
     case .rejected: .vermillion
@@ -75,7 +75,7 @@ extension RunReport {
     }
   }
 
-  /// One row for each connection of the plan, through all its lives.
+  /// One row for each of the plan's connections, with all its lives.
   private var strip: Block {
     let timeline = result.timeline
     guard !timeline.spans.isEmpty else {

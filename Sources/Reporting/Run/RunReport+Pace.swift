@@ -1,7 +1,7 @@
 import Bytes
 import Measurement
 
-/// The plan's demands, and how much of them was measured.
+/// The rate that the plan asks for, and how much of it was measured.
 extension RunReport {
   /// `50,000/s over 4 connections for 20s`; of a merged result it is the first part's.
   var whatWasAsked: String {
@@ -21,8 +21,8 @@ extension RunReport {
     return words.joined(separator: " ")
   }
 
-  /// The rate alone, of stages the lowest and the highest that were measured; `nil` of a merged result, whose plan has
-  /// the rate of one part.
+  /// The rate alone; with stages, the lowest and highest measured one. `nil` for a merged result, whose plan has one
+  /// part's rate.
   var askedRate: String? {
     guard !isMerged else { return nil }
     let rates = measuredStageRates
@@ -30,7 +30,7 @@ extension RunReport {
     return (least == most ? "" : "\(grouped(least)) to ") + Unit.perSecond.text(most)
   }
 
-  /// How many connections were planned; `nil` of a merged result, whose plan has those of one part.
+  /// The number of planned connections; `nil` for a merged result, whose plan has one part's number.
   var plannedConnections: Double? {
     guard !isMerged, case .number(let count)? = result.plan["connections"], count >= 1, count.isFinite else {
       return nil
@@ -38,7 +38,7 @@ extension RunReport {
     return count
   }
 
-  /// Whether it is of several segments, or of all of them, and its plan of one.
+  /// Whether the result covers several segments, though its plan is one segment's.
   private var isMerged: Bool {
     guard case .text(let segments)? = result.plan["segment"] else { return false }
     return segments == "all" || segments.contains(",")
@@ -77,7 +77,7 @@ extension RunReport {
       .first { result.plan[$0.0] != nil }.map { .code($0.1) + ", or leave it out" }
   }
 
-  /// Why the rate that was asked for was not the same all the time that was measured; `nil` when it was.
+  /// The reason why the requested rate varied within the measured phase; `nil` if it was constant.
   var reasonToVary: String? {
     if case .recorded = replaySpeed { return "the mean of the recording, whose own rate changes" }
     return Set(measuredStageRates).count > 1 ? "the mean of all stages: the plan changes the rate" : nil
@@ -130,8 +130,8 @@ extension RunReport {
     if case .text(let text)? = result.plan[name] { plannedTime(text[...]) } else { nil }
   }
 
-  /// The rates at the beginning and end of each stage within the measured phase; empty without stages, or if one cannot
-  /// be parsed.
+  /// The rates at the beginning and end of each stage, within the measured phase; empty without stages, or if one
+  /// cannot be parsed.
   private var measuredStageRates: [Double] {
     guard result.plan["replay"] == nil, case .list(let texts)? = result.plan["stage"] else { return [] }
     let stages = texts.compactMap { Stage($0) }
@@ -142,7 +142,7 @@ extension RunReport {
     var (rates, start) = ([Double](), 0.0)
     for stage in stages {
       let (from, to) = (max(start, begin), min(start + stage.length, end))
-      // Times are sums of rounded ones.
+      // Tolerates rounding in the sums of times.
       if to - from > 1e-6 { rates += [stage.rate(at: from - start), stage.rate(at: to - start)] }
       start += stage.length
     }
@@ -150,7 +150,7 @@ extension RunReport {
   }
 }
 
-/// Seconds of a time as a plan has it, `90s` or `250ms`; `nil` for anything else.
+/// The seconds of a time in a plan, `90s` or `250ms`; `nil` for anything else.
 private func plannedTime(_ text: Substring) -> Double? {
   let number = text.prefix { $0.isNumber || $0 == "." }
   guard let value = Double(number), value.isFinite, let size = Units.times.size(of: text.dropFirst(number.count))

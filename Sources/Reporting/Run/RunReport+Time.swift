@@ -9,7 +9,7 @@ extension RunReport {
     func perSecond(_ points: [Point]) -> [Point] { zip(points, seconds).map { Point($0.x, $0.y / $1) } }
     var marks: [Mark] = [.area("written", perSecond(written), color: .blue)]
     let peak = written.map(\.y).max() ?? 0
-    // Where all is proven at the end, one spike would make the rest flat.
+    // If everything is proven at the end, one spike would flatten the rest.
     let acceptedIsSmooth = (accepted.map(\.y).max() ?? 0) <= 1.5 * peak
     if acceptedIsSmooth { marks.append(.line("accepted", perSecond(accepted), color: .green)) }
     var chart = Chart(
@@ -114,7 +114,7 @@ extension RunReport {
     ]
   }
 
-  /// With the seconds marked that the generator itself has spoilt.
+  /// The send lag by second, with the seconds marked in which the generator stalled.
   private var lagOverTime: Block {
     var marks: [Mark] = [.line("send lag p99", line { Double($0.sendLagP99Us) }, color: .blue)]
     let isStalled = result.series.contains { ($0.stalledMs ?? 0) > 0 }

@@ -1,7 +1,7 @@
 import Measurement
 
 extension RunReport {
-  /// Whether the gateway's books agree with those of the run; `nil` without a ledger.
+  /// Whether the gateway's books agree with the run's; `nil` without a ledger.
   public var booksAgree: Bool? { ledger.map { Agreement(result, $0).lines.allSatisfy(\.holds) } }
 
   var verdict: Section {
@@ -70,11 +70,11 @@ extension RunReport {
     return Section("Verdict", blocks)
   }
 
-  /// Whether it has rates; documents without phases do not tell, and have some.
+  /// Whether the run has rates. Documents without phases do not say, and have some.
   var isMeasured: Bool { result.reasonForNoRates == nil }
 
-  /// Why the verdict is not green although nothing failed. Older documents without outcomes are judged by their
-  /// numbers.
+  /// The reason why the verdict is not green although nothing failed. Older documents without outcomes are judged by
+  /// their numbers.
   private var doubt: String? {
     switch result.verdict.outcome {
     case .proven: nil
@@ -141,7 +141,7 @@ extension RunReport {
     }.joined(separator: " ")
   }
 
-  /// With the unit that its name says; in words when there was nothing to measure.
+  /// The value in the unit that the threshold's name implies; in words if there was nothing to measure.
   package static func value(of threshold: RunResult.Verdict.Threshold) -> String {
     guard let value = threshold.value else { return "there was none" }
     let name = threshold.expression.prefix { $0 != "<" && $0 != ">" }.filter { $0 != " " }

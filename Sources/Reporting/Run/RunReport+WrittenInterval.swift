@@ -1,14 +1,14 @@
 import Measurement
 
 extension RunReport {
-  /// How well the rate of writing is known from this run, or why it is not.
+  /// The confidence interval of the write rate, from this run alone, or the reason why there is none.
   struct WrittenInterval {
-    /// The half width of its 95 % interval relative to the rate; `nil` without one.
+    /// The half width of the 95 % interval, relative to the rate; `nil` without an interval.
     var share: Double?
     /// How the interval was computed, or why it is missing.
     var words: Prose
     var warmUp: WarmUp
-    /// Of the values that `warmUp` counts.
+    /// The length in seconds of the values that `warmUp` counts.
     var secondsEach: Double
 
     init(_ report: RunReport) {

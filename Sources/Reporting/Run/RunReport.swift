@@ -2,12 +2,12 @@ import Measurement
 
 /// The report of one load run: the request, the outcome, its reasons, and its use for planning.
 ///
-/// It measures nothing; every number is of the result, and of the two documents that may stand beside it.
+/// It measures nothing; every number comes from the result, or from the two optional documents.
 public struct RunReport: Sendable {
   public var result: RunResult
   /// The gateway's books of the same run.
   public var ledger: Ledger?
-  /// An earlier run that this one is compared with.
+  /// An earlier run to compare with.
   public var baseline: RunResult?
   /// The command line that makes this report.
   public var command: [String]
@@ -44,12 +44,12 @@ public struct RunReport: Sendable {
         ? [.paragraph("The run gave no warnings.")] : result.warnings.map { .callout(.warning, Prose($0)) })
   }
 
-  /// Which part of the run latencies are of, send lag and loop lag apart, which always are of the measured phase.
+  /// The part of the run that latencies cover. Send lag and loop lag always cover the measured phase.
   var latencyWindow: String { result.measuredBy == nil ? "whole run" : "measured phase" }
 
   // MARK: over time
 
-  /// Where the phases are on the time axis.
+  /// The phases as regions of the time axis.
   var regions: [Chart.Region] {
     // Phases at other times have no common place on it.
     if result.merged?.together == false { return [] }
@@ -62,7 +62,7 @@ public struct RunReport: Sendable {
     }
   }
 
-  /// The time of the phase that rates cover; the whole run without one.
+  /// The time range that rates cover, in seconds since the start: the measured phase, or the whole run without one.
   var measured: ClosedRange<Double> {
     let region = regions.first { $0.label == RunPhase.measured.rawValue }
     return region.map { $0.from...$0.to } ?? 0...Double.infinity
@@ -81,7 +81,7 @@ public struct RunReport: Sendable {
     zip(result.series, seconds).map { Point($0.tS + $1 / 2, value($0)) }
   }
 
-  /// How long each sample of the series is; one before a hole, a second.
+  /// The length of each sample in seconds; 1 for a sample before a hole.
   var seconds: [Double] { WholeSeconds.lengths(of: result.series).map { $0 ?? 1 } }
 
   /// Sums over equal bins of time that are whole seconds: no more than 90 bins.
@@ -112,7 +112,7 @@ package func commandLine(_ words: [String]) -> String {
 }
 
 extension LatencyHistogram {
-  /// The unit of its values while they are measured.
+  /// The unit of its values as measured.
   var valueUnit: Reporting.Unit {
     switch unit {
     case .microseconds, .milliseconds: .microseconds
@@ -139,7 +139,7 @@ extension LatencyHistogram {
 }
 
 extension Chart {
-  /// Percentile curves of histograms with one unit; those that are empty are left out.
+  /// Percentile curves of histograms with the same unit; empty histograms are omitted.
   static func percentiles(_ title: String, y label: String, _ histograms: [(name: String, of: LatencyHistogram)])
     -> Chart
   {

@@ -1,14 +1,14 @@
 /// The cost of a notification when b of them are written at once: F/b + V.
 ///
-/// F is paid once for a write (the system call, the TLS record, the wake-up), V for each notification.
+/// F is the cost of a write (the system call, the TLS record, the wake-up), V the cost of each notification.
 public struct BatchCost: Sendable, Equatable {
-  /// A measured cost at one size of writes.
+  /// A measured cost at one batch size.
   public struct Point: Sendable, Equatable {
     /// Notifications of a write, on average.
     public var batch: Double
-    /// For one notification, in any unit of time or processor time.
+    /// The cost of one notification, in any unit of time or processor time.
     public var cost: Double
-    /// How much it counts beside others, as 10 where those that count 1 rest on a tenth of the measurement.
+    /// The point's relative weight: a point based on ten times the measurements has ten times the weight.
     public var weight: Double
 
     public init(batch: Double, cost: Double, weight: Double = 1) {
@@ -22,20 +22,21 @@ public struct BatchCost: Sendable, Equatable {
   public enum Problem: Error, Sendable, Equatable {
     /// Two unknowns need two different sizes at least.
     case tooFewPoints
-    /// A batch of less than one, a cost or weight that is not positive, or no number.
+    /// A batch below 1, a cost or weight that is not positive, or a value that is not a number.
     case badPoint
   }
 
   /// F and V, in the unit of the points. Never negative.
   public let perWrite: Double
   public let perNotification: Double
-  /// F and V are within these distances with 95 % confidence (Student's t), also where one is held at 0; `nil` when no more
-  /// points than unknowns are there.
+  /// The half widths of the 95 % confidence intervals of F and V (Student's t), also for one held at 0; `nil` unless
+  /// there are more points than unknowns.
   public let perWriteHalfWidth: Double?
   public let perNotificationHalfWidth: Double?
   public let rSquared: Double
 
-  /// With less, points differ by more than their batches explain, and F and V say nothing.
+  /// The least R² of a conclusive fit: below it, points differ by more than batches explain, and F and V are
+  /// meaningless.
   package static let leastRSquared = 0.9
 
   /// F and V are worth showing: their errors are known, and they explain most of what differs.
@@ -48,8 +49,8 @@ public struct BatchCost: Sendable, Equatable {
     (perWriteHalfWidth, perNotificationHalfWidth) = (halfWidths?.write, halfWidths?.notification)
   }
 
-  /// Least squares of the relative errors: costs of small batches are many times those of large ones, and would be all
-  /// that counts.
+  /// Least squares of the relative errors: costs of small batches are many times those of large ones, and would
+  /// dominate otherwise.
   public init(_ points: [Point]) throws(Problem) {
     guard
       points.allSatisfy({

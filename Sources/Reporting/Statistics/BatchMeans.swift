@@ -1,4 +1,4 @@
-/// The mean of values that follow each other in time, with an interval that does not take neighbours for independent.
+/// The mean of a time series, with a confidence interval that does not assume independent values.
 ///
 /// Values of one run are correlated: a slow second follows a slow second, and the usual s/√n is too small by far. Few
 /// and long batches hold most of the correlation inside them, so the series is cut into 10, and into 5, and the wider of
@@ -9,22 +9,22 @@
 /// Simulated series of 16 to 600 s in values of 100 ms, nominally 95 %: it holds the true mean in at least 97 % of them
 /// for AR(1) from value to value with φ 0 to 0.8; in at least 92 % of those that have one with φ up to 0.8 from second
 /// to second, with and without noise on top; in at least 92 % when it stalls for 0.1 to 1 s at least three times in the
-/// run. Rarer events cannot be covered by an interval within the run. The price is width: of independent values it is 3
-/// times as wide as it need be in 16 s, 1.9 times in 60 s, and 1.4 times in 600 s.
+/// run. Rarer events cannot be covered by an interval within the run. The price is width: for independent values the
+/// interval is wider than necessary, 3 times in 16 s, 1.9 times in 60 s, and 1.4 times in 600 s.
 package struct BatchMeans: Sendable, Equatable {
   /// Why the interval is missing.
   package enum Problem: Error, Sendable, Equatable {
     /// Shorter than `shortestS`, or fewer than 20 values.
     case tooShort
-    /// The series goes one way: neighbouring twentieths of it are nearly the same.
+    /// The series has a trend: neighbouring twentieths of it are nearly equal.
     case drifts
-    /// One is infinite or no number.
+    /// A value is infinite or not a number.
     case notANumber
   }
 
   /// The shortest length with an interval, in seconds.
   package static let shortestS = 16.0
-  /// At this length, in seconds, the interval is twice as wide as that of its batches.
+  /// The length, in seconds, at which the interval is twice as wide as that of its batches.
   private static let allowanceS = 20.0
   private static let batches = [10, 5]
   private static let twentieths = 20
@@ -41,13 +41,13 @@ package struct BatchMeans: Sendable, Equatable {
     guard length >= Self.shortestS - 1e-6, values.count >= Self.twentieths else { throw .tooShort }
     if Self.drifts(values) { throw .drifts }
     mean = Reporting.mean(values)
-    // A burst that an end of the series cuts is known to one value at best, however alike the batches are.
+    // A burst at an end of the series is known to one value at best, however alike the batches are.
     let spread = (values.max() ?? 0) - (values.min() ?? 0)
     halfWidth = max(Self.halfWidth(values, length: length), spread / Double(values.count))
     guard mean.isFinite, halfWidth.isFinite else { throw .notANumber }
   }
 
-  /// The same for as little as ten values, which may drift.
+  /// The half width for as few as ten values, without a check for a trend.
   static func halfWidth(_ values: [Double], length: Double) -> Double {
     batchedHalfWidth(values) * (1 + allowanceS / length)
   }

@@ -12,7 +12,7 @@ enum Distributions {
 
   /// t so that P(|T| ≤ t) = `share` with `degrees` (from 1) of freedom, for a share from 0 to less than 1.
   static func studentBound(_ share: Double, degrees: Int) -> Double {
-    // From here on the two differ by less than 0.01 %.
+    // From here on the t and normal distributions differ by less than 0.01 %.
     degrees > 10_000 ? normalBound(share) : bisected { student(within: $0, degrees: degrees) < share }
   }
 
@@ -29,7 +29,7 @@ enum Distributions {
     return isOdd ? 2 / .pi * (angle + sin(angle) * sum) : sin(angle) * sum
   }
 
-  /// Where a condition that holds from 0 on ceases to hold.
+  /// The point up to which a condition holds that is true at 0, by bisection.
   private static func bisected(_ isBelow: (Double) -> Bool) -> Double {
     var (low, high) = (0.0, 1.0)
     while isBelow(high), high < 1e12 { (low, high) = (high, high * 2) }

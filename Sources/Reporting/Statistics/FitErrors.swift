@@ -1,8 +1,8 @@
-/// How far the parameters of a least-squares fit may be off.
+/// The errors of the parameters of a least-squares fit.
 ///
-/// Few measurements underestimate the noise, so two models of noise are used and the wider error counts: weighted, of
-/// equal size at all points, and proportional to the fitted value. All parameters count as free, including those held
-/// at a bound, which would make the others seem better known than they are.
+/// Few measurements underestimate the noise, so two models of noise are used, and the larger error counts: weighted
+/// noise of equal size at all points, and noise proportional to the fitted value. All parameters count as free,
+/// including those held at a bound, which would make the others seem better known than they are.
 struct FitErrors {
   /// One measurement: the coefficients of the parameters (their slopes, in a nonlinear law), its weight, the fitted
   /// value, and the residual.

@@ -13,11 +13,11 @@ public struct GoodputLaw: Sendable, Equatable {
   public var discarded: Double
   /// T, seconds from the error's reading to the first notification on the new connection.
   public var downtime: Double
-  /// The most that all connections together were measured to take, accepted notifications a second: what the law says of
-  /// them never goes beyond. `nil`: nothing was.
+  /// The highest accepted rate measured with all connections together, in notifications a second, which predictions
+  /// never exceed. `nil`: not measured.
   public var ceiling: Double?
 
-  /// `nil` unless the rate is positive, and the others are finite and not negative.
+  /// `nil` unless the rate is positive and finite, and the other values are finite and not negative.
   public init?(streamingRate: Double, discarded: Double, downtime: Double) {
     guard streamingRate > 0, streamingRate.isFinite, discarded >= 0, discarded.isFinite, downtime >= 0,
       downtime.isFinite
@@ -27,7 +27,7 @@ public struct GoodputLaw: Sendable, Equatable {
     self.downtime = downtime
   }
 
-  /// G₁ when a share p = 1/N is rejected. Of nothing rejected it is R; of all, one in L/R + T is tried.
+  /// G₁ if a share p = 1/N is rejected. For p = 0 it is R; for p = 1, one notification is tried in each L/R + T.
   public func goodput(errorShare: Double) -> Double {
     guard errorShare > 0 else { return streamingRate }
     let good = 1 / min(1, errorShare)
@@ -36,7 +36,8 @@ public struct GoodputLaw: Sendable, Equatable {
 
   /// The goodput of c connections together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`, and no more than `ceiling`.
   ///
-  /// - Parameter cores: K, of the side that runs out of them first, and their work.
+  /// - Parameter cores: K, and the processor time of notifications and handshakes, of the side that runs out of cores
+  ///   first.
   public func goodput(errorShare: Double, connections: Int, cores: Cores?) -> Double {
     let share = min(1, max(0, errorShare))
     let together = min(Double(max(0, connections)) * goodput(errorShare: share), ceiling ?? .infinity)
@@ -45,13 +46,13 @@ public struct GoodputLaw: Sendable, Equatable {
     return work > 0 ? min(together, cores.count / work) : together
   }
 
-  /// The cores of the generator and what it spends on them, in seconds of processor time.
+  /// The number of cores, and the processor time in seconds that notifications and handshakes need.
   public struct Cores: Sendable, Equatable {
     /// K.
     public var count: Double
     /// c_msg, seconds of processor time for a notification.
     public var secondsPerNotification: Double
-    /// h, the same for a connection's handshake.
+    /// h, the processor time of a connection's handshake in seconds.
     public var secondsPerHandshake: Double
 
     public init(_ count: Double, secondsPerNotification: Double, secondsPerHandshake: Double) {

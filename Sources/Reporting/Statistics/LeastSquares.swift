@@ -17,7 +17,7 @@ struct LinearSystem {
     }
   }
 
-  /// By elimination with pivots; `nil` when there is not one answer.
+  /// The solution, by elimination with pivoting; `nil` if it is not unique.
   func solved() -> [Double]? { solved(vector) }
 
   func solved(_ vector: [Double]) -> [Double]? {

@@ -1,8 +1,8 @@
 /// Whether two sets of values differ, by their ranks alone: the U test of Mann and Whitney, two-sided.
 ///
-/// It asks nothing of the distribution, and one wild run cannot decide it. Up to 40 values p is exact, ties included: it
-/// counts all ways to deal the ranks to both sides. Above, p is that of the normal distribution, corrected for ties and
-/// continuity.
+/// It assumes nothing about the distribution, and a single outlier cannot decide it. Up to 40 values p is exact, ties
+/// included: it counts all ways to deal the ranks to both sides. Above, p is that of the normal distribution, corrected
+/// for ties and continuity.
 package struct MannWhitney: Sendable, Equatable {
   package enum Problem: Error, Sendable, Equatable {
     /// A side has no values.
@@ -13,7 +13,7 @@ package struct MannWhitney: Sendable, Equatable {
   /// Values in all up to which p is exact.
   package static let exactLimit = 40
 
-  /// The smallest p of samples of these sizes: all values of one side above all of the other.
+  /// The smallest possible p of samples of these sizes: all values of one side exceed all values of the other.
   static func smallest(_ first: Int, _ second: Int) -> Double {
     let few = min(first, second)
     guard few > 0 else { return 1 }
@@ -21,7 +21,7 @@ package struct MannWhitney: Sendable, Equatable {
     return min(1, 2 / ways)
   }
 
-  /// Pairs of one value of each side in which the first's is the larger; equal ones count a half.
+  /// The number of pairs, one value from each side, in which the first side's is larger; a tie counts a half.
   package let u: Double
   package let p: Double
   package let isExact: Bool
@@ -61,7 +61,7 @@ package struct MannWhitney: Sendable, Equatable {
     }
   }
 
-  /// The share of all ways to choose `count` of the ranks whose sum is as far out as this one, doubled for both sides.
+  /// The share of all choices of `count` ranks whose sum is at least as extreme as this one, doubled for two sides.
   private static func exact(_ ranks: [Int], count: Int, sum: Int) -> Double {
     let width = ranks.reduce(0, +) + 1
     // ways[k * width + s]: how often k of the ranks so far have the sum s. Exact up to 2⁵³; beyond that it is a share.

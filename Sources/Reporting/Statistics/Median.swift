@@ -15,7 +15,7 @@ package func ratio(_ value: Double, to base: Double) -> Double? {
 
 func mean(_ values: some Collection<Double>) -> Double { values.reduce(0, +) / Double(values.count) }
 
-/// Of a sample: divided by n − 1.
+/// The variance of a sample: divided by n − 1.
 func variance(_ values: some Collection<Double>, mean: Double) -> Double {
   values.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(values.count - 1)
 }

@@ -1,9 +1,8 @@
-/// The median of values that follow each other in time, with an interval that does not take neighbours for independent.
+/// The median of a time series, with a confidence interval that does not assume independent values.
 ///
-/// How large the share of values below the median is, is known as well as the mean of a series of ones and zeros: by
-/// batch means. The values of the ranks at the ends of that share's interval are those of the median's. (Woodruff,
-/// "Confidence intervals for medians and other position measures", 1952.) A single value, however large, moves it by one
-/// rank.
+/// The share of values below the median is the mean of a series of ones and zeros, so batch means give its interval.
+/// The values at the ranks of that interval's ends are the ends of the median's. (Woodruff, "Confidence intervals for
+/// medians and other position measures", 1952.) A single value, however large, moves it by one rank.
 ///
 /// Simulated series of 28 to 600 log-normal values, nominally 95 %: it holds the true median in at least 90 % of those
 /// that have an interval, with AR(1) φ 0 to 0.8 and with a tenth of all values a hundred times as large. The shorter and
@@ -12,10 +11,10 @@ struct MedianInterval: Sendable, Equatable {
   static let fewest = 28
 
   let median: Double
-  /// The true one is within it with 95 % confidence.
+  /// The 95 % confidence interval of the true median.
   let bounds: ClosedRange<Double>
 
-  /// `nil` of fewer than `fewest` values, or when they do not tell that much.
+  /// `nil` with fewer than `fewest` values, or if the interval would extend beyond the smallest or largest value.
   init?(_ values: [Double]) {
     guard values.count >= Self.fewest, let median = Reporting.median(values) else { return nil }
     let below = values.map { $0 < median ? 1.0 : $0 == median ? 0.5 : 0 }

@@ -1,9 +1,9 @@
 /// The universal scalability law X(N) = γN / (1 + α(N − 1) + βN(N − 1)), fitted to measured throughput.
 ///
-/// γ is the throughput of one, α the share that has to wait in line, β what keeping all in agreement costs: with β > 0
-/// there is a best N, √((1 − α)/β), and more than that is slower. Least squares of X itself, by Levenberg and Marquardt
-/// from the fit of the law's linear form N/X; α and β are held at 0 when they would be negative. (Gunther, "Guerrilla
-/// Capacity Planning", chapters 4 to 6.)
+/// γ is the throughput at N = 1, α the contention (serialized share), β the coherency cost: with β > 0 throughput is
+/// largest at N = √((1 − α)/β), and lower beyond. Least squares of X itself, by Levenberg and Marquardt from the fit of
+/// the law's linear form N/X; α and β are held at 0 when they would be negative. (Gunther, "Guerrilla Capacity
+/// Planning", chapters 4 to 6.)
 public struct ScalabilityFit: Sendable, Equatable {
   /// A measured throughput at a number of connections.
   public struct Point: Sendable, Equatable, Codable {
@@ -22,11 +22,11 @@ public struct ScalabilityFit: Sendable, Equatable {
     case tooFewPoints
     /// N is below 1, a throughput is not positive, or one of them is not a number.
     case badPoint
-    /// No law comes near the points.
+    /// No law fits the points.
     case noFit
   }
 
-  /// With fewer points a law that fits them says little about the gateway.
+  /// The number of points below which a fitted law says little about the gateway.
   package static let fewPoints = 6
 
   public let gamma: Double
@@ -36,8 +36,8 @@ public struct ScalabilityFit: Sendable, Equatable {
   public let gammaError: Double?
   public let alphaError: Double?
   public let betaError: Double?
-  /// The parameters are within these distances with 95 % confidence (Student's t), whether noise is of one size at all N or
-  /// in proportion to throughput; `nil` as the errors.
+  /// The half widths of the 95 % confidence intervals of the parameters (Student's t), whether noise is equal at all N
+  /// or proportional to throughput; `nil` if the errors are.
   public let gammaHalfWidth: Double?
   public let alphaHalfWidth: Double?
   public let betaHalfWidth: Double?
@@ -49,15 +49,15 @@ public struct ScalabilityFit: Sendable, Equatable {
 
   public var hasFewPoints: Bool { points < Self.fewPoints }
 
-  /// Where throughput is largest; `nil` when the points do not tell: because β might as well be 0, or because it would be
-  /// beyond twice the largest N that was measured.
+  /// The N with the largest throughput; `nil` if the points do not determine it: β may as well be 0, or the peak is
+  /// beyond twice the largest measured N.
   public var peak: Double? {
     guard let betaHalfWidth, beta > betaHalfWidth else { return nil }
     let peak = max(1, (max(0, 1 - alpha) / beta).squareRoot())
     return peak <= 2 * largest ? peak : nil
   }
 
-  /// X(N); `nil` beyond twice the largest N that was measured, of which the fit knows nothing.
+  /// X(N); `nil` beyond twice the largest measured N, where the fit is unreliable.
   public func throughput(at count: Double) -> Double? {
     guard count >= 1, count <= 2 * largest else { return nil }
     return Self.value([gamma, alpha, beta], count)
@@ -69,12 +69,12 @@ public struct ScalabilityFit: Sendable, Equatable {
       points.allSatisfy({ $0.count >= 1 && $0.count <= 1e6 && $0.throughput > 0 && $0.throughput <= 1e15 })
     else { throw .badPoint }
     guard Set(points.map(\.count)).count >= 3 else { throw .tooFewPoints }
-    // In units of the largest, so that all steps are of one size.
+    // In units of the largest throughput, so that all steps have similar sizes.
     let unit = points.map(\.throughput).max() ?? 1
     let scaled = points.map { Point($0.count, $0.throughput / unit) }
     guard let start = Self.linearStart(scaled) else { throw .noFit }
     var best: (values: [Double], error: Double)?
-    // Each choice of holding α and β at 0 is a smaller problem: the best feasible one wins.
+    // Each subset of α and β that is held at 0 is a smaller problem; the best feasible solution wins.
     for held in [[], [2], [1], [1, 2]] as [Set<Int>] {
       var from = start
       for index in held { from[index] = 0 }
@@ -124,13 +124,13 @@ public struct ScalabilityFit: Sendable, Equatable {
         weight: weight * weight)
     }
     guard let solved = system.solved(), solved[0] > 0 else {
-      // Not one answer, or a senseless one: as if it were one line through the steepest point.
+      // The solution is not unique or not sensible: begin with a line through the steepest point.
       return points.map { $0.throughput / $0.count }.max().map { [$0, 0.01, 1e-6] }
     }
     return [1 / solved[0], max(0, solved[1] / solved[0]), max(0, solved[2] / solved[0])]
   }
 
-  /// The normal equations of one step, of the parameters that are free.
+  /// The normal equations of one step, for the free parameters.
   private static func system(_ points: [Point], _ parameters: [Double], _ free: [Int]) -> LinearSystem {
     var system = LinearSystem(size: free.count)
     for point in points {
@@ -140,7 +140,7 @@ public struct ScalabilityFit: Sendable, Equatable {
     return system
   }
 
-  /// By how much X(N) changes with each parameter.
+  /// The derivatives of X(N) by each parameter.
   private static func slopes(_ parameters: [Double], _ count: Double) -> [Double] {
     let value = value(parameters, count)
     let share = value * value / (parameters[0] * count)

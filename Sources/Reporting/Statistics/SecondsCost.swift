@@ -11,12 +11,12 @@ struct SecondsCost {
     var written: Int
     /// Notifications of a write, on average.
     var batch: Double
-    /// Processor time in microseconds: of the whole second, and of one notification.
+    /// Processor time in microseconds: of the whole second (`processor`), and per notification (`cost`).
     var processor: Double
     var cost: Double { processor / Double(max(1, written)) }
   }
 
-  /// Those in which enough was written.
+  /// The seconds in which enough notifications were written.
   let seconds: [Second]
   /// Seconds excluded because fewer than `least` notifications were written: constant costs would dominate.
   let omitted: Int
@@ -39,7 +39,7 @@ struct SecondsCost {
     omitted = all.count - seconds.count
   }
 
-  /// Of all of them: notifications of a write, and microseconds of a notification.
+  /// The means over all seconds: notifications per write, and microseconds per notification.
   var mean: (batch: Double, cost: Double)? {
     let written = seconds.reduce(0) { $0 + Double($1.written) }
     let writes = seconds.reduce(0) { $0 + Double($1.written) / $1.batch }
@@ -62,12 +62,12 @@ struct SecondsCost {
     }
   }
 
-  /// `nil` when sizes are too much alike to tell F from V: the largest has to be twice the smallest, and three seconds at
-  /// least nearer to either.
+  /// `nil` if batch sizes are too similar to distinguish F from V: the largest has to be at least twice the smallest,
+  /// and at least three seconds have to be nearer to each of them.
   ///
-  /// Least squares of the relative errors; a second counts as much as the processor time that it is a measurement of. The
-  /// part that is of no write and no notification is fitted too; when one of the three comes out below 0, without it. F's error is
-  /// that of a fit which does not know it, because the writes of all seconds are often alike, and then it looks like F.
+  /// Least squares of the relative errors; a second is weighted by its processor time. The constant cost of a second is
+  /// fitted, too, but left out if any of the three costs would be negative. F's error is computed with the constant as
+  /// a free parameter, because seconds often have similar numbers of writes, and then the constant looks like F.
   var fit: Fit? {
     guard let least = seconds.map(\.batch).min(), let most = seconds.map(\.batch).max(), most >= 2 * least else {
       return nil
@@ -98,7 +98,7 @@ struct SecondsCost {
     [1, Double(second.written) / second.batch, Double(second.written)]
   }
 
-  /// The costs of a second, a write and a notification, none of them negative.
+  /// The costs of a second, a write and a notification; none is negative.
   private var parts: (second: Double, write: Double, notification: Double)? {
     var system = LinearSystem(size: 3)
     for second in seconds { system.add(Self.terms(second), second.processor, weight: 1 / second.processor) }

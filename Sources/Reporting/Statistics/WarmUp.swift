@@ -1,5 +1,5 @@
-/// Where a series becomes steady, by MSER-5: the beginning that is best left out is the one without which the mean of
-/// the rest is known best.
+/// The point at which a series becomes steady, by MSER-5: the best truncation minimizes the standard error of the mean
+/// of the rest.
 ///
 /// The series is cut into means of 5 values; of those left when the first d are dropped, the squared standard error
 /// Σ(Z − Z̄)²/(m − d)² is smallest at the end of the warm-up. (White, "An effective truncation heuristic for bias
@@ -22,7 +22,7 @@ package enum WarmUp: Sendable, Equatable {
       return
     }
     let means = Self.grouped(values[...])
-    // From the end, so that each error takes one step: Welford's sums.
+    // From the end, so that each error needs one step: Welford's sums.
     var (best, at) = (Double.infinity, 0)
     var (sum, middle, left) = (0.0, 0.0, 0.0)
     for index in means.indices.reversed() {
@@ -47,17 +47,18 @@ package enum WarmUp: Sendable, Equatable {
 }
 
 extension WarmUp {
-  /// Seconds below which short times do not tell a warm-up from chance.
+  /// The length in seconds below which short bins cannot distinguish a warm-up from chance.
   package static let shortestS = 10.0
 
-  /// The same of rates in short times of equal length, as those of 100 ms, of which MSER-5 alone leaves some out in 30
-  /// to 50 % of series that are steady from the first on.
+  /// Finds the warm-up of rates in short bins of equal length, say 100 ms. MSER-5 alone would find one in 30 to 50 % of
+  /// series that are steady from the beginning.
   ///
-  /// A beginning counts only when leaving it out changes the mean by 1 % or more, when its mean differs from that of
-  /// the rest by more than both are known to, and when four fifths of it are on the same side of that: one stall is not
-  /// a warm-up. A series never settles only when its halves differ so, or when it drifts. Of simulated steady series of
-  /// 10 to 60 s with AR(1) φ 0 to 0.8 from value to value, or stalls, at most 7 % have a warm-up then; of those that
-  /// begin at half their rate and reach it in 2 to 5 s, two thirds have one in 10 s and nine of ten in 30 s.
+  /// A beginning counts as warm-up only if leaving it out changes the mean by 1 % or more, if its mean differs from the
+  /// rest's by more than their uncertainty, and if four fifths of it are on the same side of the rest's mean: one stall
+  /// is not a warm-up. A series counts as never settling only if its halves differ in this way, or if it drifts. Of
+  /// simulated steady series of 10 to 60 s with AR(1) φ 0 to 0.8 from value to value, or stalls, at most 7 % have a
+  /// warm-up then; of those that begin at half their rate and reach it in 2 to 5 s, two thirds have one in 10 s and
+  /// nine of ten in 30 s.
   package init(rates: [Double], secondsEach: Double) {
     guard Double(rates.count) * secondsEach >= Self.shortestS - 1e-6 else {
       self = .tooShort

@@ -1,6 +1,6 @@
 import Measurement
 
-/// How much was written in each of many short times of a phase, of which all are whole.
+/// The rates written in the short bins that lie completely within a phase.
 struct WholeBins: Equatable {
   /// Notifications per second.
   let rates: [Double]

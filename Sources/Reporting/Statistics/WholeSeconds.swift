@@ -7,7 +7,7 @@ struct WholeSeconds {
   /// - Parameter range: the phase, by its times since the run's start.
   init(_ series: [RunResult.Sample], in range: ClosedRange<Double>) {
     samples = zip(series, Self.lengths(of: series)).compactMap { sample, length in
-      // Some hundredths of the first one may belong to the phase before. One that is short came after a late one.
+      // The first sample may begin some hundredths of a second before the phase. A short sample follows a late one.
       guard let length, length > 0.5, sample.tS >= range.lowerBound - 0.05,
         sample.tS + length <= range.upperBound + 0.05
       else { return nil }
@@ -15,8 +15,8 @@ struct WholeSeconds {
     }
   }
 
-  /// How long each sample of a series is: until the next one, the last a second. `nil` where samples are missing, as
-  /// they may be in a merged result: the length of the sample before the hole is unknown.
+  /// The length of each sample of a series: until the next one; the last is a second. `nil` before missing samples,
+  /// which merged results may have, because the length is unknown.
   static func lengths(of series: [RunResult.Sample]) -> [Double?] {
     series.indices.map { index in
       guard index + 1 < series.count else { return 1 }

@@ -75,7 +75,7 @@ package struct InspectionText: Sendable {
     }
   }
 
-  /// By distinct notification: all outcomes, which add up.
+  /// Adds all outcomes by distinct notification, which add up.
   private mutating func add(_ stories: InspectionReport.Stories) {
     let told = StoryOutcome.allCases.filter { stories[$0] > 0 }.map { outcome in
       "\(grouped(stories[outcome])) \(outcome == .lost ? "lost for good" : outcome.rawValue.replacing("_", with: " "))"
@@ -194,7 +194,7 @@ package struct InspectionText: Sendable {
     refusals()
   }
 
-  /// What each listed error response refused, and what became of that which it discarded.
+  /// Adds a table of what each listed error response refused, and the outcomes of what it discarded.
   private mutating func refusals() {
     var table = TextTable(
       ["conn", "names", "refused token", "payload begins", "of the discarded"], right: [0, 1])
@@ -257,7 +257,7 @@ package struct InspectionText: Sendable {
     text += table.text(indent: 2)
   }
 
-  /// An example on one line, no longer than a table can have it.
+  /// An example on one line, shortened to fit a table.
   private static func shown(_ example: InspectionReport.PayloadExample) -> String {
     let text = ControlCharacters.escaped(example.text)
     let short = text.count > 60 ? "\(text.prefix(60))…" : text

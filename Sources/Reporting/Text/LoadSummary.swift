@@ -87,7 +87,8 @@ package struct LoadSummary: Sendable {
     return "\(written) \(measured), \(accepted) over \(tenths(result.measuredS + drain)) with the drain"
   }
 
-  /// Rows of those that have values, under a head that says which part of the run they are of; none when no one has.
+  /// Rows of the histograms that have values, under a head that names the part of the run they cover; empty if none has
+  /// any.
   private static func table(_ window: String, _ histograms: [(String, LatencyHistogram?)]) -> [String] {
     let rows = histograms.compactMap { name, histogram -> String? in
       guard let histogram, histogram.count > 0 else { return nil }
@@ -98,7 +99,7 @@ package struct LoadSummary: Sendable {
     return rows.isEmpty ? [] : [row(window, ["p50", "p99", "p99.9", "max"])] + rows
   }
 
-  /// Why most of the failed attempts did.
+  /// The most common reason of failed attempts, in parentheses.
   private static func reason(_ connections: RunResult.Connections) -> String {
     connections.commonestFailure.map { " (\(grouped($0.count)) x \($0.reason))" } ?? ""
   }

@@ -9,12 +9,12 @@ func grouped(_ value: Double) -> String {
   return grouped(Int(value.rounded()))
 }
 
-/// How many of what: "1 connection", "1,000 connections".
+/// A count with its noun: "1 connection", "1,000 connections".
 package func counted(_ count: Int, _ noun: String) -> String {
   "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
 }
 
-/// With at most this many digits, without trailing zeros: 1.25, 0.004, 12,300.
+/// The value with at most this many significant digits, without trailing zeros: 1.25, 0.004, 12,300.
 func significant(_ value: Double, _ digits: Int) -> String {
   guard value.isFinite, value != 0 else { return "0" }
   let exponent = Int(floor(log10(abs(value))))
@@ -22,7 +22,7 @@ func significant(_ value: Double, _ digits: Int) -> String {
   return decimal(value, max(0, digits - 1 - exponent))
 }
 
-/// With at most this many decimals, without trailing zeros.
+/// The value with at most this many decimals, without trailing zeros.
 func decimal(_ value: Double, _ places: Int) -> String {
   guard value.isFinite, abs(value) < 9e15 else { return "\(value)" }
   let places = min(max(places, 0), 12)
@@ -36,7 +36,7 @@ func decimal(_ value: Double, _ places: Int) -> String {
   return (value < 0 && scaled > 0 ? "-" : "") + (fraction.isEmpty ? whole : "\(whole).\(fraction)")
 }
 
-/// With exactly this many decimals.
+/// The value with exactly this many decimals.
 package func fixed(_ value: Double, _ places: Int) -> String {
   let factor = (0..<places).reduce(1.0) { factor, _ in factor * 10 }
   guard value.isFinite, abs(value) * factor < 9e15 else { return "\(value)" }
@@ -48,7 +48,7 @@ package func fixed(_ value: Double, _ places: Int) -> String {
     : "\(sign)\(scaled / Int(factor)).\(String(repeating: "0", count: places - fraction.count))\(fraction)"
 }
 
-/// A time with one decimal in the unit that fits: 1.0 s, 2.5 min. `Unit.seconds` writes no zeros.
+/// A time with one decimal in a fitting unit: 1.0 s, 2.5 min. `Unit.seconds` omits zeros.
 func span(_ seconds: Double) -> String {
   switch seconds {
   case ..<0.001: "\(fixed(seconds * 1e6, 0)) µs"

@@ -20,7 +20,7 @@ struct TextTable {
     return Self.lines([header] + rows) { right.contains($0) }.map { ($0.isEmpty ? "" : indent + $0) + "\n" }.joined()
   }
 
-  /// - Parameter isRight: whether the cells of a column end together; else they begin together.
+  /// - Parameter isRight: whether a column is right-aligned; otherwise it is left-aligned.
   fileprivate static func lines(_ rows: [[String]], isRight: (Int) -> Bool) -> [String] {
     let columns = rows.map(\.count).max() ?? 0
     let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
@@ -37,7 +37,7 @@ struct TextTable {
   }
 }
 
-/// Rows of cells as lines: the first `left` columns and the last begin together, the others end together.
+/// Rows of cells as aligned lines: the first `left` columns and the last are left-aligned, the others right-aligned.
 package func aligned(_ rows: [[String]], left: Int = 1) -> [String] {
   let last = (rows.map(\.count).max() ?? 0) - 1
   return TextTable.lines(rows) { $0 >= left && $0 != last }

@@ -29,7 +29,7 @@ extension TracePage {
     return Section("Connections", blocks + encryption)
   }
 
-  /// Those that are listed, in the order in which they began.
+  /// The listed connections, in the order in which they began.
   var byNumber: [TraceReport.ListedConnection] {
     report.listedConnections.sorted { $0.row.connection < $1.row.connection }
   }
@@ -85,7 +85,7 @@ extension TracePage {
         ? [.paragraph("\(grouped(summary.connections - shown.count)) more connections are not drawn.")] : [])
   }
 
-  /// TLS versions, suites and resumption; nothing when there is no TLS.
+  /// TLS versions, suites and resumption; empty without TLS.
   private var encryption: [Block] {
     let sealed = report.inspection.connections.filter { $0.tls != nil }
     guard !sealed.isEmpty else { return [] }
@@ -102,7 +102,7 @@ extension TracePage {
       .init("decrypted"), .init("remarks"),
     ])
     for rows in kinds.values.sorted(by: { ($1.count, $0[0].connection) < ($0.count, $1[0].connection) }).prefix(rows) {
-      // Each may have a different reason; the first one is shown.
+      // Each connection may have a different reason; the first one is shown.
       let others = Set(rows.map(\.problem)).count - 1
       let remark = rows[0].problem + (others > 0 ? " (\(grouped(others)) more like it)" : "")
       table.add(
@@ -116,10 +116,10 @@ extension TracePage {
 
   // MARK: reconnects
 
-  /// One connection's end and the same client's next beginning with the same server.
+  /// A connection's end, and the beginning of the same client's next connection to the same server.
   private struct Reconnect {
     var cause: String
-    /// Seconds; `nil` when the next one was there before this one ended.
+    /// Seconds between the two; `nil` if the next connection began before this one ended.
     var gap: Double?
     var at: Double
   }
@@ -128,7 +128,7 @@ extension TracePage {
     let known = report.listedConnections.filter {
       $0.course.openedS != nil && !$0.row.isFeedback && $0.row.client != nil
     }
-    // From an error response on nothing more is taken, however long the connection stays up.
+    // After an error response nothing more is accepted, however long the connection stays open.
     let refusals = Dictionary(
       report.listedErrors.compactMap { error in
         error.row.status == 0 ? nil : error.timeS.map { (error.row.connection, $0) }

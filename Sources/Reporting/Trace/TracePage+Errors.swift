@@ -72,7 +72,7 @@ extension TracePage {
     return Section("Errors and their cost", blocks)
   }
 
-  /// How often each status came, in their order.
+  /// The counts of error responses by status, in ascending order of status.
   var responsesByStatus: [(status: Int, name: String, count: Int)] {
     inspection.errorsByStatus.sorted { $0.key < $1.key }.map { status, count in
       (status, ErrorResponse.Status(rawValue: UInt8(clamping: status)).description, count)

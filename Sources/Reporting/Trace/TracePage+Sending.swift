@@ -8,7 +8,8 @@ extension TracePage {
     var notifications: Int { connections.reduce(0) { $0 + $1.row.notifications } }
   }
 
-  /// By topic when the trace tells any, else by client when there are several, else by connection; most first.
+  /// Groups by topic if the trace has any, otherwise by client if there are several, otherwise by connection; the
+  /// largest first.
   var groups: (of: String, groups: [Group]) {
     let senders = report.listedConnections.filter { $0.row.notifications > 0 }
     func grouped(by name: (InspectionReport.ConnectionRow) -> String) -> [Group] {
@@ -39,13 +40,13 @@ extension TracePage {
     } else {
       blocks += rateCharts(kind, groups)
     }
-    // Those have a separate table.
+    // Connections have a separate table.
     if kind == "connection" { return Section("Notifications", blocks) }
     var table = Table([
       .init(kind), .init("connections", .right), .init("notifications", .right), .init("share", .right),
       .init("bytes", .right), .init("errors", .right), .init("rejected", .right), .init("discarded", .right),
     ])
-    // The chart tells the rest of them.
+    // Further groups are only in the chart.
     let listed = min(rows, 20)
     for group in groups.prefix(listed) {
       let all = group.connections
@@ -124,7 +125,7 @@ extension TracePage {
     ]
   }
 
-  /// Where error responses came, for the upper edge of a chart.
+  /// The times of error responses, for the upper edge of a chart.
   var errorTicks: [Chart.Event] {
     report.errorResponses.enumerated().filter { $0.element > 0 }.map { bin, count in
       .init(

@@ -28,7 +28,7 @@ extension TracePage {
     return [Section("What became of the notifications", blocks)]
   }
 
-  /// Each error with what it refused, what it threw away and what became of that.
+  /// Each error response with what it refused and discarded, and the outcomes of that.
   var refusals: [Block] {
     guard let stories = report.stories, !inspection.errors.isEmpty else { return [] }
     let refused = Dictionary(

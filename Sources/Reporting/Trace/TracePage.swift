@@ -22,7 +22,7 @@ public struct TracePage: Sendable {
 
   public var page: Page {
     var sections = [glance]
-    // Of a trace of the feedback service alone there is nothing else to tell.
+    // A trace of the feedback service alone has nothing else to show.
     let isFeedback = summary.notifications == 0 && inspection.errorCount == 0 && inspection.feedbackConnections > 0
     if isFeedback {
       sections += [feedback, connections, damage]
@@ -176,7 +176,7 @@ public struct TracePage: Sendable {
     return "\(least)\(grouped(again)) of them sent again\(outcomesOfDiscarded)"
   }
 
-  /// What became of those that were not proven to arrive.
+  /// The outcomes of discarded notifications that are not proven accepted.
   private var outcomesOfDiscarded: String {
     guard let stories = inspection.stories else { return "" }
     let words = [(stories.lost, "lost for good"), (stories.notSeenAgain.sum, "not seen again")].filter { $0.0 > 0 }
@@ -232,7 +232,7 @@ public struct TracePage: Sendable {
     return buckets.last?.value ?? 0
   }
 
-  /// The same of single values.
+  /// The quantile of sorted single values.
   static func quantile(_ share: Double, of sorted: [Double]) -> Double {
     sorted.isEmpty ? .nan : sorted[min(sorted.count - 1, max(0, Int((share * Double(sorted.count)).rounded(.up)) - 1))]
   }

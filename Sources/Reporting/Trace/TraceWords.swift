@@ -7,7 +7,7 @@ extension InspectionReport.ConnectionRow {
   var isFeedback: Bool { service == "feedback" }
   var isDecrypted: Bool { tls?.decrypted ?? true }
 
-  /// Why nothing, or not all, of it could be decrypted; empty when all could.
+  /// The reason why the connection was not, or not wholly, decrypted; empty if it was.
   var problem: String { tls?.problem ?? "" }
 
   /// TLS version and cipher suite; `nil` without TLS.
@@ -18,10 +18,10 @@ extension InspectionReport.ConnectionRow {
     }
   }
 
-  /// The purpose of the client's certificate; empty when the trace does not tell.
+  /// The topic of the client's certificate; empty if the trace does not contain it.
   var topic: String { tls?.topic ?? "" }
 
-  /// Of its first error response: `8 invalid token`.
+  /// The status of its first error response: `8 invalid token`.
   var firstError: String? { firstErrorStatus.map { "\($0) \(firstErrorName ?? "")" } }
 }
 
@@ -29,7 +29,7 @@ extension InspectionReport.TLSRow {
   /// The topics of a provider's certificate, otherwise its CN, otherwise the whole subject.
   var topic: String? { clientSubject.map { CertificateSubject($0).name ?? $0 } }
 
-  /// The environment of the client's certificate, and the day of its end.
+  /// The environment of the client's certificate, and the last day of its validity.
   var certificate: String? {
     let environment: String? =
       switch self.environment {
@@ -86,7 +86,7 @@ extension FindingKind {
 }
 
 extension TraceReport.Expirations {
-  /// In the order in which they are listed.
+  /// Notifications by expiration, in words, in the order in which they are listed.
   var inWords: [(meaning: String, count: Int)] {
     [
       ("none", none), ("0: now or never", zero), ("in the past", past), ("within an hour", withinHour),

@@ -94,7 +94,7 @@ import COpenSSL
     }
     if input.byteCount == 0 { return true }
     var produced: Int32 = 0
-    // Safe: with padding off, as many bytes are written as are read.
+    // Safe: without padding, the output has as many bytes as the input.
     return unsafe input.withUnsafeBytes { input in
       unsafe output.withUnsafeMutableBufferPointer { output in
         unsafe EVP_DecryptUpdate(

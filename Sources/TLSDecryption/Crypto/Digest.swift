@@ -7,7 +7,7 @@ package enum HashFunction: String, Sendable {
   case sha1 = "SHA1"
   case sha256 = "SHA256"
   case sha384 = "SHA384"
-  /// Both, one after the other: what TLS 1.0 and 1.1 derive and hash with.
+  /// MD5 and SHA-1, concatenated: the hash of TLS 1.0 and 1.1 for key derivation and handshakes.
   case md5sha1 = "MD5-SHA1"
 
   /// Bytes of a hash value.
@@ -21,7 +21,7 @@ package enum HashFunction: String, Sendable {
     }
   }
 
-  /// The hash of the parts, one after the other; empty when OpenSSL refuses.
+  /// The hash of the concatenated parts; empty if OpenSSL refuses.
   func hash(_ parts: [UInt8]...) -> [UInt8] {
     guard let digest = unsafe OpenSSL.fetchDigest(rawValue) else { return [] }
     defer { unsafe EVP_MD_free(digest) }
@@ -31,13 +31,13 @@ package enum HashFunction: String, Sendable {
     for part in parts { isGood = unsafe isGood && EVP_DigestUpdate(context, part, part.count) == 1 }
     var value = [UInt8](repeating: 0, count: length)
     var written: UInt32 = 0
-    // Safe: `value` has as many bytes as the hash.
+    // Safe: `value` has the length of the hash.
     isGood = unsafe isGood && EVP_DigestFinal_ex(context, &value, &written) == 1
     return isGood ? value : []
   }
 }
 
-/// A keyed hash that is computed over many messages with one key.
+/// A keyed hash (HMAC), computed over many messages with one key.
 @safe package final class HMAC {
   /// Safe because this object creates and owns it, and `deinit` frees it.
   private let context: OpaquePointer
@@ -62,7 +62,7 @@ package enum HashFunction: String, Sendable {
 
   deinit { unsafe EVP_MAC_CTX_free(context) }
 
-  /// Whether `code` is the authentication code of both parts, one after the other.
+  /// Whether `code` is the authentication code of both parts, concatenated.
   func verify(_ code: RawSpan, _ first: RawSpan, _ second: RawSpan) -> Bool {
     guard code.byteCount == length, unsafe EVP_MAC_init(context, nil, 0, nil) == 1 else { return false }
     var value = InlineArray<64, UInt8>(repeating: 0)
@@ -78,14 +78,14 @@ package enum HashFunction: String, Sendable {
     return value.span.rawBytes.extracting(0..<length).elementsEqual(code)
   }
 
-  /// The authentication code of both parts, one after the other; empty when OpenSSL refuses.
+  /// The authentication code of both parts, concatenated; empty if OpenSSL refuses.
   package func code(_ first: RawSpan, _ second: RawSpan) -> [UInt8] {
     guard unsafe EVP_MAC_init(context, nil, 0, nil) == 1 else { return [] }
     update(first)
     update(second)
     var code = [UInt8](repeating: 0, count: length)
     var written = 0
-    // Safe: `code` has as many bytes as the hash.
+    // Safe: `code` has the length of the hash.
     let isDone = unsafe EVP_MAC_final(context, &code, &written, code.count) == 1
     return isDone && written == length ? code : []
   }

@@ -36,7 +36,8 @@ enum KeyDerivation {
     return unsafe derive(context, length)
   }
 
-  /// SSL 3.0's: MD5(secret ‖ SHA1("A" ‖ secret ‖ seed)) ‖ the same with "BB" ‖ … (RFC 6101, section 6).
+  /// Key derivation of SSL 3.0: MD5(secret ‖ SHA1("A" ‖ secret ‖ seed)) ‖ MD5(secret ‖ SHA1("BB" ‖ secret ‖ seed)) ‖ …
+  /// (RFC 6101, section 6).
   static func ssl3(secret: [UInt8], seed: [UInt8], length: Int) -> [UInt8] {
     var result: [UInt8] = []
     var round: UInt8 = 1

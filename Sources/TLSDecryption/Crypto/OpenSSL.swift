@@ -1,7 +1,7 @@
 import COpenSSL
 import TLSFoundation
 
-/// What TLS is decrypted with, from the library context that has the algorithms of old recordings too.
+/// OpenSSL's algorithms for decrypting TLS, from a library context that includes those of old recordings.
 enum OpenSSL {
   /// The cipher of that name, or `nil`; free it.
   static func fetchCipher(_ name: String) -> OpaquePointer? {
@@ -40,7 +40,7 @@ enum OpenSSL {
     unsafe EVP_PKEY_CTX_new_from_pkey(LegacyProvider.context, key, nil)
   }
 
-  /// What OpenSSL says went wrong, the oldest error first; the queue is empty afterwards.
+  /// OpenSSL's error texts, the oldest first; the queue is empty afterwards.
   static func takeErrorText() -> String {
     let code = ERR_get_error()
     ERR_clear_error()

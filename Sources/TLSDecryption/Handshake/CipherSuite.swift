@@ -8,9 +8,9 @@ public struct CipherSuite: Sendable, Hashable {
   public var code: UInt16
   public init(code: UInt16) { self.code = code }
 
-  /// How records are sealed.
+  /// The protection of records.
   enum Protection: Sendable, Equatable {
-    /// Not encrypted, but authenticated.
+    /// Authenticated, but not encrypted.
     case null
     case rc4
     /// CBC with a MAC.
@@ -36,12 +36,12 @@ public struct CipherSuite: Sendable, Hashable {
     }
   }
 
-  /// As registered, or the number for one that is not.
+  /// The registered name; for an unregistered suite, a text with its number.
   public var name: String {
     CipherSuiteRegistry.names[code] ?? "unknown suite 0x" + String(Int(code) + 0x1_0000, radix: 16).dropFirst()
   }
 
-  /// The suite with this name; `nil` when none is registered under it.
+  /// The suite with this name; `nil` if none is registered with it.
   public init?(name: String) {
     guard let code = CipherSuiteRegistry.names.first(where: { $0.value == name })?.key else { return nil }
     self.init(code: code)
@@ -61,7 +61,7 @@ public struct CipherSuite: Sendable, Hashable {
     if text.contains("EXPORT") || text.hasSuffix("_DRAFT") { return nil }
     guard let protection = Self.protections.first(where: { part.hasPrefix($0.prefix) })?.protection else { return nil }
     if case .aead = protection { return protection }
-    // Without a MAC that can be verified, as GOST's, any record would pass for genuine.
+    // Without a MAC that can be verified, as with GOST, any record would count as genuine.
     return namedHash == nil ? nil : protection
   }
 
@@ -91,7 +91,7 @@ public struct CipherSuite: Sendable, Hashable {
   /// Whether the server's private key opens the key exchange.
   var usesRSAKeyExchange: Bool { keyExchange == "RSA" }
 
-  /// The suites of TLS 1.3 whose secrets have that many bytes, the usual one first.
+  /// The suites of TLS 1.3 whose secrets have this many bytes, the usual one first.
   static func modern(secretLength: Int) -> [CipherSuite] {
     let codes: [UInt16] =
       switch secretLength {

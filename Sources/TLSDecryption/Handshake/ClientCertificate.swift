@@ -1,6 +1,6 @@
 import TLSFoundation
 
-/// The part of a client's certificate that is told.
+/// The parts of a client's certificate that appear in records.
 struct ClientCertificate {
   var subject: String
   /// Seconds since 1970.

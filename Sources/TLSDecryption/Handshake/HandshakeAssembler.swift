@@ -11,7 +11,7 @@ struct HandshakeAssembler {
 
   /// Calls `body` with every message that `bytes` complete.
   ///
-  /// - Parameter maximumLength: of a message; a longer one is passed over.
+  /// - Parameter maximumLength: the longest message in bytes; longer ones are skipped.
   mutating func add(_ bytes: RawSpan, maximumLength: Int, _ body: (HandshakeMessage) -> Void) {
     var offset = 0
     while offset < bytes.byteCount {
@@ -58,7 +58,7 @@ struct HandshakeMessage {
     static let serverHello = Kind(rawValue: 2)
     static let newSessionTicket = Kind(rawValue: 4)
     static let endOfEarlyData = Kind(rawValue: 5)
-    /// Of the drafts of TLS 1.3; the standard disguises it as a ServerHello.
+    /// Only in drafts of TLS 1.3; the standard encodes it as a ServerHello.
     static let helloRetryRequest = Kind(rawValue: 6)
     static let encryptedExtensions = Kind(rawValue: 8)
     static let certificate = Kind(rawValue: 11)
@@ -68,7 +68,7 @@ struct HandshakeMessage {
     static let keyUpdate = Kind(rawValue: 24)
   }
 
-  /// With the header.
+  /// The whole message, header included.
   let bytes: [UInt8]
   let kind: Kind
   let body: ArraySlice<UInt8>
@@ -80,11 +80,11 @@ struct HandshakeMessage {
     body = bytes[4...]
   }
 
-  /// Of the body, from the header.
+  /// The length of the body, from the header.
   static func length(_ header: RawSpan) -> Int { Int(header.uint32(at: 0) & 0xff_ffff) }
 }
 
-/// Reads the fields of a message one after the other; each is `nil` when the message ends before it does.
+/// Reads the fields of a message one after the other; each is `nil` if the message ends before the field does.
 struct FieldReader {
   private let data: ArraySlice<UInt8>
   private var position: Int

@@ -6,15 +6,15 @@ struct HelloExtensions {
 
   var encryptThenMAC = false
   var extendedMasterSecret = false
-  /// A client's ticket, or the empty one with which either side says that it knows tickets.
+  /// A client's ticket; empty if a side only announces support for tickets.
   var sessionTicket: [UInt8]?
   var earlyData = false
   /// The identities of sessions that a client offers to resume in TLS 1.3.
   var preSharedKeys: [[UInt8]] = []
   var selectsPreSharedKey = false
-  /// The version that a server selected, as it stands there.
+  /// The version number that a server selected, unchanged.
   var selectedVersion: UInt16?
-  /// Protocols that a client offers and a server chooses (ALPN, RFC 7301), a few of them.
+  /// The protocols that a client offers and a server chooses (ALPN, RFC 7301), at most 8.
   var applicationProtocols: [String] = []
   /// The group of a server's key share.
   var keyShareGroup: UInt16?
@@ -70,7 +70,7 @@ struct ClientHello {
 /// leave out session id and compression.
 struct ServerHello {
   var version: TLSVersion
-  /// Of TLS 1.3, 0 for the standard.
+  /// The draft number of TLS 1.3; 0 for the standard.
   var draft = 0
   var random: [UInt8]
   var sessionID: [UInt8] = []
@@ -135,7 +135,8 @@ enum NewSessionTicket {
 
 /// A premaster secret, encrypted to the server's RSA key.
 enum ClientKeyExchange {
-  /// `nil` when the key exchange is another one. SSL 3.0 writes no length before it, and some clients went on doing so.
+  /// `nil` with another key exchange. SSL 3.0 has no length before it, and some clients omitted it in later versions,
+  /// too.
   static func encryptedPremaster(_ body: ArraySlice<UInt8>, _ hello: ServerHello?) -> [UInt8]? {
     if let hello, !hello.suite.usesRSAKeyExchange { return nil }
     if hello?.version == .ssl3 { return Array(body) }

@@ -1,17 +1,17 @@
 import TLSFoundation
 
-/// The facts that both directions of one handshake have made known so far.
+/// The facts that both directions have revealed about one handshake so far.
 ///
-/// Each direction is at its own handshake: in a capture one may be read far ahead of the other.
+/// Each direction has its own current handshake: in a capture one direction may be read far ahead of the other.
 final class Negotiation {
   /// Counts the handshakes of the connection.
   let number: Int
-  /// The one that follows in the same connection.
+  /// The following handshake of the same connection.
   private var next: Negotiation?
 
   init(number: Int = 0) { self.number = number }
 
-  /// The next handshake, the same for both directions.
+  /// The next handshake, the same object for both directions.
   func following() -> Negotiation {
     if let next { return next }
     let following = Negotiation(number: number + 1)
@@ -57,7 +57,7 @@ final class Negotiation {
     return isWhole && !hasForgotten ? true : nil
   }
 
-  /// Only TLS 1.3 asks the client for another hello.
+  /// A request for another ClientHello implies TLS 1.3.
   func noteRetryRequest() { version = version ?? .tls13 }
 
   func keep(_ message: [UInt8], fromClient: Bool, maximumLength: Int) {

@@ -1,6 +1,6 @@
 import TLSFoundation
 
-/// From secrets to keys (RFC 6101 section 6; RFC 5246 sections 6.3 and 8; RFC 7627; RFC 8446 section 7).
+/// Derives keys from secrets (RFC 6101 section 6; RFC 5246 sections 6.3 and 8; RFC 7627; RFC 8446 section 7).
 enum KeySchedule {
   /// The master secret.
   ///
@@ -56,7 +56,7 @@ enum KeySchedule {
     )
   }
 
-  /// One direction's keys of TLS 1.3; `nil` when the suite is not supported.
+  /// The keys of one direction in TLS 1.3; `nil` if the suite is not supported.
   static func keys(trafficSecret: [UInt8], _ suite: CipherSuite, draft: Int = 0) -> DirectionKeys? {
     guard let protection = suite.protection else { return nil }
     let hash = suite.derivationHash(.tls13)

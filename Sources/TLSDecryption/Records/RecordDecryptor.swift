@@ -2,15 +2,15 @@ import Bytes
 import COpenSSL
 import TLSFoundation
 
-/// Opens the records of one direction while one set of keys holds, and verifies them.
+/// Decrypts and verifies the records of one direction that use one set of keys.
 ///
-/// Opening takes the sequence number as an argument and changes nothing, except for RC4's key stream and the
-/// initialization vector that TLS 1.0 carries from record to record: so numbers can be tried out.
+/// Opening takes the sequence number as an argument and changes no state, except for RC4's key stream and the
+/// initialization vector that TLS 1.0 carries from record to record, so different numbers can be tried.
 final class RecordDecryptor {
   /// An opened record: the position of its content in the output, and its type.
   struct Opened {
     var type: ContentType
-    /// Bytes before it that could not be had: TLS 1.0 needs the record before for them.
+    /// Bytes before the content that could not be decrypted: in TLS 1.0 they need the previous record.
     var start = 0
     var length: Int
   }
@@ -37,10 +37,10 @@ final class RecordDecryptor {
   private let isEncryptThenMAC: Bool
   /// Drafts of TLS 1.3 before the 25th authenticate no header.
   private let hasHeaderAuthenticated: Bool
-  /// The 12 bytes that nonces are made from, or the first 4 of them, as numbers in network order.
+  /// The 12 bytes from which nonces are made, or their first 4, as big-endian numbers.
   private let nonceBase: (salt: UInt32, rest: UInt64)
 
-  /// The number that the next record has if none is missing.
+  /// The sequence number of the next record if none is missing.
   var sequence: UInt64 = 0
   /// The last ciphertext block, with which CBC of TLS 1.0 and before begins the next record; `nil` after a gap.
   private var vector: [UInt8]?
@@ -106,7 +106,7 @@ final class RecordDecryptor {
     }
   }
 
-  /// Of CBC, else 0.
+  /// The block length of CBC; 0 with other modes.
   var blockLength: Int { if case .block(let length, _) = method { length } else { 0 } }
 
   var isAEAD: Bool { if case .aead = method { true } else { false } }
@@ -261,7 +261,7 @@ final class RecordDecryptor {
     return verifyEnd(header, sequence, length, output.rawBytes)
   }
 
-  /// The length before the padding; `nil` when there is no valid one.
+  /// The length without the padding; `nil` if the padding is invalid.
   private func withoutPadding(_ content: RawSpan, _ count: Int, _ blockLength: Int) -> Int? {
     guard count > 0 else { return nil }
     let padding = Int(content.byte(at: count - 1))
@@ -338,7 +338,7 @@ final class RecordDecryptor {
     bytes[offset + 1] = UInt8(value & 0xff)
   }
 
-  /// Notes that a record was genuine: the next one has the next number.
+  /// Notes that a record was genuine, so the next record has the next sequence number.
   func accept(_ fragment: RawSpan, sequence: UInt64) {
     self.sequence = sequence &+ 1
     switch method {
@@ -349,7 +349,7 @@ final class RecordDecryptor {
   }
 }
 
-/// One direction's keys, as derived.
+/// The derived keys of one direction.
 struct DirectionKeys: Equatable {
   var mac: [UInt8] = []
   var key: [UInt8]

@@ -47,7 +47,7 @@ public enum TLSRecognition: Sendable {
     guard bytes.byteCount > 0 else { return .needsMore }
     let type = bytes.byte(at: 0)
     if 20...23 ~= type {
-      // Up to the first byte of a handshake message, which tells whose it is.
+      // Up to the first byte of a handshake message, which shows the sending side.
       guard bytes.byteCount >= (type == 22 ? 6 : 3) else {
         return bytes.byteCount < 2 || bytes.byte(at: 1) == 3 ? .needsMore : .no
       }
@@ -60,12 +60,12 @@ public enum TLSRecognition: Sendable {
     return .no
   }
 
-  /// Whether a whole record header stands here: for a capture that begins in the middle.
+  /// Whether a complete record header is at the beginning: for a capture that begins inside a stream.
   public static func isRecord(_ bytes: RawSpan) -> Bool {
     bytes.byteCount >= RecordHeader.length && RecordHeader(bytes, at: 0).isPlausible
   }
 
-  /// Whether the first bytes can only be a client's; `nil` when they do not tell.
+  /// Whether only a client can have sent the first bytes; `nil` if they do not show it.
   public static func isFromClient(_ bytes: RawSpan) -> Bool? {
     if bytes.byteCount > 0, bytes.byte(at: 0) & 0x80 != 0 { return true }
     guard bytes.byteCount > 5, bytes.byte(at: 0) == 22 else { return nil }

@@ -23,12 +23,12 @@ public final class KeyLog {
   public var count: Int { index.count }
   /// There were more lines than the limit; the rest was not read.
   public private(set) var isCut = false
-  /// It was made of the text of `openssl s_client`, whose sessions may have no identifier on the wire.
+  /// It was converted from `openssl s_client` output, whose sessions may have no identifier on the wire.
   let isOfSessions: Bool
 
-  /// Reads a key log that stands in a capture file.
+  /// Reads a key log embedded in a capture file.
   ///
-  /// - Parameter maximumLines: lines with secrets that are indexed; further ones are not used.
+  /// - Parameter maximumLines: the number of lines with secrets that are indexed; further lines are ignored.
   public init(_ bytes: [UInt8], maximumLines: Int) {
     source = .memory(bytes)
     isOfSessions = false
@@ -40,8 +40,8 @@ public final class KeyLog {
   /// Opens a key log.
   ///
   /// - Parameters:
-  ///   - maximumLength: bytes of sources other than regular files, e.g. pipes, which are kept in memory.
-  ///   - maximumLines: lines with secrets that are indexed; further ones are not used.
+  ///   - maximumLength: the most bytes of a source other than a regular file, e.g. a pipe, which is kept in memory.
+  ///   - maximumLines: the number of lines with secrets that are indexed; further lines are ignored.
   /// - Throws: when it cannot be opened or read.
   public init(contentsOf path: String, maximumLength: Int, maximumLines: Int) throws(SecretsError) {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
@@ -152,10 +152,11 @@ public final class KeyLog {
 
   // MARK: lookup
 
-  /// Lines that are read again to find the secrets of one key.
+  /// The number of lines that are read again to find the secrets of one key.
   private static let maximumLinesRead = 4_096
 
-  /// The secrets for `key`, the last line first; at most `limit`. Of a key with very many lines only the last ones count.
+  /// The secrets for `key`, the last line's first; at most `limit`. Of a key with very many lines only the last lines
+  /// count.
   func secrets(_ label: KeyLogLabel, for key: [UInt8], limit: Int) -> [[UInt8]] {
     let first = Self.entry(KeyLogHash.of(key), label, 0)
     let end = first + 1 << 40

@@ -85,7 +85,7 @@ struct KeyLogLine: Equatable {
     return bytes
   }
 
-  /// As it stands in a key log, with its end.
+  /// The line as in a key log, with its line feed.
   var text: String {
     func hex(_ bytes: [UInt8]) -> String {
       var text = ""
@@ -100,14 +100,14 @@ struct KeyLogLine: Equatable {
   }
 }
 
-/// The parts of a line needed for an index of millions of them.
+/// The parts of a line that an index of millions of lines needs.
 struct KeyLogLineStart {
   var label: KeyLogLabel
-  /// Where the key's hexadecimal digits begin.
+  /// The offset of the key's hexadecimal digits.
   var keyStart: Int
   /// Bytes of the key.
   var keyLength: Int
-  /// Of the key, for the index.
+  /// The hash of the key, for the index.
   var hash: UInt64
 
   init?(_ line: Span<UInt8>) {
@@ -123,8 +123,8 @@ struct KeyLogLineStart {
       keyStart += 11
     }
     self.label = label
-    // The hash covers the first 16 bytes, which are random enough. Whether the others are digits is seen when the line is
-    // wanted.
+    // The hash covers the first 16 bytes, which are random enough. The other digits are validated when the line is
+    // used.
     var hash = KeyLogHash()
     var position = keyStart
     while position < min(line.count, keyStart + 32) {
@@ -146,7 +146,7 @@ struct KeyLogLineStart {
     self.hash = hash.value
   }
 
-  /// Told by length first; where two labels have the same, by the first letter.
+  /// Identifies a label by its length; labels of equal length by their first letter.
   private static func label(_ line: Span<UInt8>, _ start: Int) -> (KeyLogLabel, Int)? {
     var end = start
     while end < line.count, line[end] != 0x20, end - start < 32 { end += 1 }

@@ -1,5 +1,5 @@
-/// Secrets in another form than a key log in UTF-8, as the lines of one: a key log in UTF-16, as PowerShell writes it, or
-/// the text of `openssl s_client` or `openssl sess_id` with the sessions of TLS up to 1.2.
+/// Converts secrets in other forms to lines of a key log: a key log in UTF-16, as PowerShell writes it, or the output
+/// of `openssl s_client` or `openssl sess_id`, which has the sessions of TLS up to 1.2.
 struct PastedSecrets {
   private(set) var keyLog: [UInt8]
   private(set) var isOfSessions = false
@@ -17,7 +17,7 @@ struct PastedSecrets {
     }
   }
 
-  /// Text of UTF-16, told by its byte order mark or by zeros beside letters.
+  /// The text of UTF-16, which is detected by its byte order mark or by zeros beside letters.
   private static func utf16(_ bytes: [UInt8]) -> [UInt8]? {
     guard bytes.count >= 4 else { return nil }
     let isBig: Bool

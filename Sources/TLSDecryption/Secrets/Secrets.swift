@@ -7,16 +7,16 @@ public final class Secrets {
   private(set) var serverKeys: [PrivateKey] = []
   private var sessions = SessionMemory()
 
-  /// Takes each secret that opened something, as a line of a key log with its end.
+  /// Called with each secret that decrypted something, as a line of a key log with its line feed.
   package var onUse: ((String) -> Void)?
   /// Asked once for secrets that come later in the capture file than the records that need them.
   package var late: (() -> [KeyLog])?
-  /// Where every connection's records are opened, one after the other.
+  /// The buffer in which all connections' records are decrypted, one after the other.
   let workspace = TLSWorkspace()
 
   /// Attempts that are left to guess keys and far numbers with.
   private var guesses: Int
-  /// What `all` has listed.
+  /// The results of `all`.
   private var lists: [KeyLogLabel: [KeyLogLine]] = [:]
   /// Bytes that all connections hold together.
   var heldBytes = 0
@@ -26,7 +26,7 @@ public final class Secrets {
     guesses = limits.maximumAttempts << 3
   }
 
-  /// The same key material in its initial state, for a second pass over a recording that finds what the first one found.
+  /// The same key material without what a pass learnt, for a second pass over a recording that finds the same secrets.
   package func unused() -> Secrets {
     let secrets = Secrets(limits: limits)
     for keyLog in keyLogs { secrets.add(keyLog) }
@@ -34,7 +34,7 @@ public final class Secrets {
     return secrets
   }
 
-  /// Whether another guess is allowed; each call counts as one.
+  /// Whether another guess is allowed; each call uses up `cost` of the attempts.
   func mayGuess(costing cost: Int = 1) -> Bool {
     guard guesses > 0 else { return false }
     guesses -= cost
@@ -58,7 +58,7 @@ public final class Secrets {
   var hasKeyLog: Bool { !keyLogs.isEmpty }
   var isEmpty: Bool { keyLogs.isEmpty && serverKeys.isEmpty }
 
-  /// Reads what the rest of the capture file holds, when something was looked for in vain.
+  /// Reads the secrets in the rest of the capture file, after a search in vain.
   func readLate() -> Bool {
     guard let late else { return false }
     self.late = nil
@@ -67,7 +67,7 @@ public final class Secrets {
     return !found.isEmpty
   }
 
-  /// The secrets for `key`, those of the last key log's last line first.
+  /// The secrets for `key`, beginning with the last line of the last key log.
   func find(_ label: KeyLogLabel, _ key: [UInt8]) -> [[UInt8]] {
     var found: [[UInt8]] = []
     for keyLog in keyLogs.reversed() where found.count < limits.maximumCandidates {
@@ -77,7 +77,7 @@ public final class Secrets {
     return found
   }
 
-  /// Every line of a label, at most as many as candidates are allowed for a direction that began before the capture.
+  /// The lines with a label, at most `maximumCandidates`; for directions that began before the capture.
   func all(_ label: KeyLogLabel) -> [KeyLogLine] {
     if let lines = lists[label] { return lines }
     var lines: [KeyLogLine] = []
@@ -91,8 +91,8 @@ public final class Secrets {
     return lines
   }
 
-  /// The master secrets of sessions that were pasted: a session with a ticket has no identifier on the wire, so that each
-  /// may be that of any connection.
+  /// The master secrets of pasted sessions: a session with a ticket has no identifier on the wire, so each secret may
+  /// belong to any connection.
   var masters: [[UInt8]] {
     var masters: [[UInt8]] = []
     for keyLog in keyLogs where keyLog.isOfSessions && masters.count < limits.maximumCandidates {
@@ -108,21 +108,21 @@ public final class Secrets {
 
   // MARK: sessions
 
-  /// The original session of a resumed one.
+  /// The original session that a resumed one continues.
   func session(_ identifier: [UInt8]) -> SessionMemory.Session? { sessions.find(identifier) }
 
   func remember(_ identifier: [UInt8], _ session: SessionMemory.Session) { sessions.remember(identifier, session) }
 
 }
 
-/// Where opened records stand until the next one is opened; each thread has its own.
+/// The buffer that holds a decrypted record until the next one is opened; each thread has its own.
 package final class TLSWorkspace {
   var output = [UInt8](repeating: 0, count: 1 << 16)
 
   package init() {}
 }
 
-/// Sessions by their identifiers or tickets, the latest ones.
+/// The latest sessions, by identifier or ticket.
 struct SessionMemory {
   struct Session {
     var master: [UInt8]?

@@ -22,7 +22,7 @@ struct DirectionInput {
     case gap(length: Int, PlaintextGapReason, CapturePoint)
     case end(CapturePoint)
 
-    /// Bytes of memory. A small piece takes more than its content.
+    /// The memory it needs, in bytes; a small piece needs more than its content.
     var cost: Int { if case .bytes(let bytes, _) = self { max(bytes.count, 128) } else { 128 } }
   }
 
@@ -40,7 +40,7 @@ struct DirectionInput {
   private var state = State.flowing
   /// Waiting is allowed: the limits are not reached, and the connection goes on.
   private(set) var mayWait = true
-  /// No more bytes come.
+  /// The direction has ended.
   var isOver = false
 
   /// The reason it waits; `nil` while it flows.
@@ -50,13 +50,13 @@ struct DirectionInput {
   var heldBytes: Int { if case .waiting(let held) = state { held.bytes } else { 0 } }
   var heldPieces: Int { if case .waiting(let held) = state { held.pieces.count } else { 0 } }
 
-  /// Waits from here on, or goes on waiting for something else.
+  /// Begins to wait, or changes the reason of waiting.
   mutating func wait(for reason: Reason) {
     guard case .waiting(var held) = state else {
       state = .waiting(Held(reason: reason))
       return
     }
-    // Nothing else may refer to the pieces when they change.
+    // The pieces must have no other reference when they change, or they would be copied.
     state = .flowing
     held.reason = reason
     state = .waiting(held)

@@ -1,6 +1,6 @@
 /// The counts of one direction: received and delivered bytes.
 struct DirectionTally {
-  /// In the capture, as sent.
+  /// Bytes in the capture, as sent.
   var wireBytes = 0
   /// Opened or not.
   var sealedRecords = 0
@@ -35,7 +35,7 @@ struct DirectionTally {
     return offset
   }
 
-  /// Counts records of data that were opened one after the other, and their content up to `end`.
+  /// Counts consecutive records of application data that were decrypted, and their content up to `end`.
   mutating func openStraight(records: Int, upTo end: Int) {
     plaintextBytes += end - offset
     if end > offset { openedData = true }

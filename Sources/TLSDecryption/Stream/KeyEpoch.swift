@@ -1,4 +1,4 @@
-/// Keys that may open records, all of one stage of a connection.
+/// Keys that may decrypt records, all of the same stage of a connection.
 struct KeyEpoch {
   enum Stage: Int { case early, handshake, data }
   var stage: Stage
@@ -10,7 +10,7 @@ final class KeyCandidate {
   let decryptor: RecordDecryptor
   let stage: KeyEpoch.Stage
   let suite: CipherSuite
-  /// As found, or as a key log would have it; `nil` when the keys follow from keys already noted.
+  /// The key log line as found, or as it would be; `nil` if the keys follow from keys already noted.
   let line: KeyLogLine?
   /// Up to TLS 1.2 the master secret, in TLS 1.3 the traffic secret.
   let secret: [UInt8]

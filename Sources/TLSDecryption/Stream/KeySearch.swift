@@ -1,6 +1,6 @@
 import Bytes
 
-/// The keys of one direction as far as known, and the attempts spent to find them.
+/// The keys of one direction as far as they are known, and the attempts spent on finding them.
 ///
 /// ```
 /// clear     → sealed      a ChangeCipherSpec, or the first sealed record (`seal`)
@@ -16,9 +16,9 @@ struct KeySearch {
     case clear
     /// Records are sealed, and no keys are collected that may open them.
     case sealed
-    /// Keys of which none has opened a record yet, in the order of their stages.
+    /// Keys none of which has decrypted a record yet, in the order of their stages.
     case collected([KeyEpoch])
-    /// The keys that opened the last record, and those that may come into use after them.
+    /// The keys that decrypted the last record, and those that may be used after them.
     case active(KeyCandidate, later: [KeyEpoch])
   }
 
@@ -32,9 +32,9 @@ struct KeySearch {
   private(set) var hasFinished = false
   /// The bytes that the last keys in use add to a record, for records that are counted without being opened.
   private(set) var overhead = 0
-  /// Failed attempts to open records, less those that are forgiven.
+  /// Failed attempts to decrypt records, less those that were forgiven.
   private(set) var attempts = 0
-  /// Records that were tried with more than one number since the last success.
+  /// Records that were tried with more than one sequence number since the last success.
   private(set) var trials = 0
 
   // MARK: known properties
@@ -55,7 +55,7 @@ struct KeySearch {
     }
   }
 
-  /// There is no key for later data.
+  /// There are no keys for application data.
   var lacksKeys: Bool {
     guard case .collected(let epochs) = state else { return false }
     return !epochs.contains { $0.stage == .data && !$0.candidates.isEmpty }
@@ -80,7 +80,7 @@ struct KeySearch {
   /// Records are sealed from here on, if they were not before.
   mutating func seal() { if case .clear = state { state = .sealed } }
 
-  /// Keys of which some may open the next record. Keys in use stay so.
+  /// Adds keys that may decrypt the next record. Keys in use stay in use.
   mutating func collect(_ epochs: [KeyEpoch]) {
     if case .active(let candidate, _) = state {
       state = .active(candidate, later: epochs)
@@ -89,7 +89,7 @@ struct KeySearch {
     }
   }
 
-  /// These keys have opened a record. Earlier epochs of the connection do not recur.
+  /// Notes that these keys have decrypted a record. Keys of earlier stages do not recur.
   mutating func use(_ candidate: KeyCandidate) {
     guard active !== candidate else { return }
     state = .active(candidate, later: epochs(after: candidate.stage))
@@ -114,10 +114,10 @@ struct KeySearch {
     hasFinished = false
   }
 
-  /// The keys are not the right ones, or not needed any more.
+  /// Drops keys that are wrong, or no longer needed.
   mutating func drop() { state = .sealed }
 
-  /// No guessed keys have opened the last record.
+  /// Drops guessed keys after none of them has decrypted a record.
   mutating func forgetGuesses() {
     state = .sealed
     isGuessing = false
@@ -133,18 +133,18 @@ struct KeySearch {
   /// Goes on with keys that were in use, and no others.
   mutating func takeUp(_ candidate: KeyCandidate) { state = .active(candidate, later: []) }
 
-  /// Takes the overhead of upcoming keys when none are in use: earlier bytes are counted with it.
+  /// Assumes the overhead of future keys while none are in use: it applies to earlier bytes.
   mutating func foresee(_ candidate: KeyCandidate) {
     if active == nil { overhead = candidate.decryptor.overhead }
   }
 
   // MARK: cost
 
-  /// Counts an attempt that failed. A long record takes longer, with some ciphers as long as hundreds of short ones.
+  /// Counts a failed attempt. A long record takes longer: with some ciphers, as long as hundreds of short ones.
   mutating func countAttempt(_ fragment: RawSpan) { attempts += 1 + fragment.byteCount >> 10 }
 
-  /// Counts a record that is tried with more than one number. Returns whether it may be tried with far ones: fewer and
-  /// fewer are.
+  /// Counts a record that is tried with more than one sequence number. Returns whether distant numbers may be tried,
+  /// too: for ever fewer records.
   mutating func countTrial() -> Bool {
     trials += 1
     return trials & (trials - 1) == 0

@@ -2,7 +2,7 @@ import TLSFoundation
 
 /// The properties of later records, from the keys in use.
 struct RecordExpectation {
-  /// Of the keys; `nil` without keys.
+  /// The version of the keys; `nil` without keys.
   var keyVersion: TLSVersion?
   /// The handshake is not over: missing bytes may not be data.
   var isBeforeData: Bool

@@ -1,19 +1,19 @@
 import Bytes
 
-/// Looks for the next record when it is not known where one begins.
+/// Searches for the next record when the boundaries of records are unknown.
 ///
-/// A header is five bytes that other bytes may look like: whether a candidate is a record shows when it is opened.
+/// A header is five bytes that other bytes may resemble: only decrypting a candidate shows whether it is a record.
 struct RecordSearch {
   /// Bytes in which a record is looked for.
   private(set) var collected: [UInt8] = []
   /// Bytes that `collected` must have before it is searched again.
   private(set) var wanted = 0
-  /// The last bytes before those that are collected.
+  /// The last bytes before the collected ones.
   private(set) var tail = RecordTail()
 
   init(collected: [UInt8] = []) { self.collected = collected }
 
-  /// Where a complete record may begin.
+  /// A position at which a complete record may begin.
   struct Candidate: Equatable {
     var header: RecordHeader
     var place: Range<Int>
@@ -21,7 +21,7 @@ struct RecordSearch {
 
   enum Result: Equatable {
     case candidate(Candidate)
-    /// There is none. This many bytes are skipped; the others are collected.
+    /// There is no candidate. `passed` bytes are skipped; the rest is collected.
     case none(passed: Int)
   }
 
@@ -31,7 +31,7 @@ struct RecordSearch {
     return collected.count >= wanted
   }
 
-  /// Takes out the bytes that are collected.
+  /// Removes and returns the collected bytes.
   mutating func takeCollected() -> [UInt8] {
     var taken: [UInt8] = []
     swap(&taken, &collected)
@@ -87,7 +87,8 @@ struct RecordSearch {
   mutating func pass(_ bytes: RawSpan) { tail.add(bytes) }
 }
 
-/// The last bytes that were passed over: TLS 1.0 needs a block of them for the next record, before a MAC.
+/// The last bytes that were skipped: TLS 1.0 needs their last cipher block, which a MAC may follow, to decrypt the next
+/// record.
 struct RecordTail: Equatable {
   private static let maximum = 64
   private(set) var bytes: [UInt8] = []

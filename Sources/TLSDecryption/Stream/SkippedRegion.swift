@@ -2,7 +2,7 @@
 struct SkippedRegion {
   var missing = 0
   var captured = 0
-  /// How many records it is at least and at most.
+  /// The least and the largest possible number of records.
   var lowest = 0
   var highest = 0
   /// Bytes whose records are not counted yet, because no record's beginning has been found after them.

@@ -1,12 +1,12 @@
-/// One direction of a TLS connection. Its members are values that know nothing of each other; `TLSStream` leads bytes
-/// through them.
+/// One direction of a TLS connection. Its members are values that are independent of each other; `TLSStream` connects
+/// them.
 final class TLSDirection {
   let side: TLSSide
   /// The input: read as it arrives, or held.
   var input = DirectionInput()
-  /// Where records begin and end.
+  /// Finds the records.
   var records: TLSRecordReader
-  /// Which keys open them.
+  /// Finds the keys that decrypt them.
   var keys = KeySearch()
   /// The handshake that this direction is at.
   var negotiation: Negotiation
@@ -38,7 +38,7 @@ final class TLSDirection {
   /// Bytes of records and messages that have begun.
   var heldBytes: Int { records.keptBytes + handshake.heldBytes }
 
-  /// Frees memory that is ready for the next ones.
+  /// Frees memory that is kept for later records.
   func freeSpare() {
     if records.keptBytes == 0 { _ = records.takePartial() }
     if handshake.isEmpty { handshake.reset() }

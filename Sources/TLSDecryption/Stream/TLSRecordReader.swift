@@ -1,7 +1,7 @@
 import Bytes
 
-/// Finds the records in the bytes of one direction, also after gaps. Takes bytes, gaps and the end; returns records and
-/// skipped regions.
+/// Finds the records in the bytes of one direction, also after gaps. Receives bytes, gaps and the end; returns records
+/// and skipped regions.
 ///
 /// ```
 /// aligned   → inside      a gap ends in a record
@@ -12,14 +12,14 @@ import Bytes
 /// any       → failed      `fail`
 /// ```
 ///
-/// It knows no keys: whether a record opens is tried outside, and what headers may look like comes with the bytes.
+/// It has no keys: the caller tries to decrypt records, and passes the expected form of headers along with the bytes.
 struct TLSRecordReader {
   enum State {
-    /// The next byte continues this beginning of a record, or begins one.
+    /// The next byte continues this beginning of a record; if it is empty, the byte begins one.
     case aligned(partial: [UInt8])
     /// In a record cut by a gap: its remaining bytes.
     case inside(left: Int, RecordTail)
-    /// Where the next record begins is not known.
+    /// The beginning of the next record is unknown.
     case searching(RecordSearch)
     /// Nothing more can be opened: bytes are only counted.
     case failed
@@ -32,9 +32,9 @@ struct TLSRecordReader {
     case assembled(RecordHeader)
     /// A hello in SSL 2.0 format, which is not a record.
     case hello([UInt8])
-    /// A record that a gap cut is over, with these last bytes.
+    /// A record with a gap in it has ended, with these last bytes.
     case passed(RecordTail)
-    /// No record begins here: `collect` takes the bytes from here on.
+    /// No record begins here: call `collect` with the bytes from here on.
     case lost
     /// All bytes are used, or wait to be collected.
     case done
@@ -43,13 +43,13 @@ struct TLSRecordReader {
   private let isFromClient: Bool
   private let maximumMissingRecords: Int
   private(set) var state = State.aligned(partial: [])
-  /// Records that were read, hellos in SSL 2.0's form among them.
+  /// Records that were read, including hellos in the format of SSL 2.0.
   var count = 0
   private(set) var hadGap = false
   /// The region between the last opened record and the next; `nil` if empty.
   var region: SkippedRegion?
 
-  /// - Parameter maximumMissingRecords: as many as there may have been before the capture.
+  /// - Parameter maximumMissingRecords: the most records that may be missing before the capture.
   init(isFromClient: Bool, maximumMissingRecords: Int) {
     self.isFromClient = isFromClient
     self.maximumMissingRecords = maximumMissingRecords
@@ -61,7 +61,7 @@ struct TLSRecordReader {
   private var isInside: Bool { if case .inside = state { true } else { false } }
   private var hasPartial: Bool { if case .aligned(let partial) = state { !partial.isEmpty } else { false } }
 
-  /// Bytes that are kept: the beginning of a record, or those in which one is looked for.
+  /// Bytes that are kept: the beginning of a record, or those in which one is searched for.
   var keptBytes: Int {
     switch state {
     case .aligned(let partial): partial.count
@@ -126,7 +126,7 @@ struct TLSRecordReader {
     var partial = takePartial()
     if let wanted = helloLength(partial.rawBytes) {
       Self.fill(&partial, to: wanted, bytes, &offset)
-      // The fifth byte tells whether it is a hello, and how long.
+      // The fifth byte shows whether it is a hello, and its length.
       guard let length = helloLength(partial.rawBytes) else {
         loseTrack(partial, expectation)
         return .lost
@@ -168,18 +168,18 @@ struct TLSRecordReader {
     return SSL2Hello.begins(bytes) ? 2 + Int(bytes.uint16(at: 0) & 0x7fff) : nil
   }
 
-  /// Takes out the beginning of a record, to be changed in place. `returnPartial` brings it back.
+  /// Removes and returns the beginning of a record, to be changed in place. Give it back with `returnPartial`.
   mutating func takePartial() -> [UInt8] {
     guard case .aligned(let partial) = state else { return [] }
     state = .aligned(partial: [])
     return partial
   }
 
-  /// Takes the state out as a whole, or brings it back, where that has to be fast: as nothing is released here, the
-  /// access to the object that holds the reader need not be tracked.
+  /// Exchanges the whole state, where speed matters: as nothing is released here, the compiler need not track the
+  /// access to the object that holds the reader.
   mutating func exchange(_ other: inout State) { swap(&state, &other) }
 
-  /// Keeps the beginning of a record. An empty one may bring its memory back.
+  /// Keeps the beginning of a record. An empty one may return its memory for reuse.
   mutating func returnPartial(_ partial: consuming [UInt8]) {
     guard isAligned else { return }
     state = .aligned(partial: partial)
@@ -203,7 +203,7 @@ struct TLSRecordReader {
     return nil
   }
 
-  /// Where the next record begins is not known any more, though nothing is missing. `collected` begins none.
+  /// Notes that the beginning of the next record is unknown, though nothing is missing: none begins in `collected`.
   private mutating func loseTrack(_ collected: [UInt8], _ expectation: RecordExpectation) {
     if count == 0 && !hadGap {
       beginInside()
@@ -241,7 +241,7 @@ struct TLSRecordReader {
     self.region = region
   }
 
-  /// After a gap in a record of which `left` bytes are left; when they are less than none, the gap goes beyond it.
+  /// The state after a gap in a record with `left` bytes left; negative if the gap extends beyond the record.
   private static func state(left: Int, _ region: inout SkippedRegion) -> State {
     if left > 0 { return .inside(left: left, RecordTail()) }
     if left == 0 { return .aligned(partial: []) }
@@ -258,7 +258,7 @@ struct TLSRecordReader {
     return search.collect(bytes)
   }
 
-  /// Takes out the bytes that are collected.
+  /// Removes and returns the collected bytes.
   mutating func takeCollected() -> [UInt8] {
     guard var search = takeSearch() else { return [] }
     defer { state = .searching(search) }
@@ -291,7 +291,7 @@ struct TLSRecordReader {
     return search.tail
   }
 
-  /// Takes the search out, to be changed in place: nothing else refers to its bytes.
+  /// Removes and returns the search, to be changed in place: nothing else refers to its bytes.
   private mutating func takeSearch() -> RecordSearch? {
     guard case .searching(let search) = state else { return nil }
     state = .failed

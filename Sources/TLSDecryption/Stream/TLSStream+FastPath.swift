@@ -1,12 +1,12 @@
 import Bytes
 import TLSFoundation
 
-/// The usual case, in which nothing is in doubt: records of data, one after the other, with proven keys.
+/// The usual case without uncertainty: consecutive records of application data with proven keys.
 ///
 /// State that every record touches is in local variables here, because access to a class is checked at run time.
 extension TLSStream {
-  /// Reads records of data for as long as they open. Returns where the first other one begins, which the careful way must
-  /// read; `nil` when all bytes were read.
+  /// Reads records of application data as long as they can be decrypted. Returns the offset of the first other record,
+  /// for the general path; `nil` if all bytes were read.
   func readFastPath(
     _ bytes: RawSpan, _ direction: TLSDirection, _ decryptor: RecordDecryptor, _ point: CapturePoint,
     _ workspace: TLSWorkspace, _ emit: PlaintextReceiver
@@ -42,7 +42,7 @@ extension TLSStream {
             let opened = decryptor.openNextData(
               header, partial.rawBytes.extracting(RecordHeader.length..<partial.count), into: &output)
           else {
-            // As if nothing had been added.
+            // Restores the state before the bytes were added.
             partial.removeLast(partial.count - before)
             return 0
           }

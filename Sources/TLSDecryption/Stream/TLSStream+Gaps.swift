@@ -7,7 +7,7 @@ extension TLSStream {
     _ length: Int, _ reason: PlaintextGapReason, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) {
-    // Bytes that looked like the beginning of a record may hide whole ones.
+    // Bytes that looked like the beginning of a record may contain complete records.
     if direction.records.isSearching { searchAndRead(direction, point, emit, isFinal: true) }
     if direction.input.isWaiting { return hold(.gap(length: length, reason, point), direction) }
     direction.records.gap(length, reason, direction.keys.expectation)
@@ -24,7 +24,7 @@ extension TLSStream {
   func searchAndRead(
     _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver, isFinal: Bool = false
   ) {
-    // One copy, in which all goes on: a hostile capture has something to search after every record.
+    // One copy in which the search continues: a hostile capture requires a search after every record.
     let bytes = direction.records.takeCollected()
     var offset = 0
     while direction.records.isSearching {
@@ -62,7 +62,7 @@ extension TLSStream {
     return false
   }
 
-  /// Tries whether a record begins where one may, and reads on from it if so.
+  /// Tries a possible beginning of a record, and continues from it if it is one.
   private func resume(
     _ header: RecordHeader, _ record: RawSpan, after before: RawSpan, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
@@ -123,7 +123,7 @@ extension TLSStream {
   ) {
     let bytes = region.missing + region.captured
     if region.lowest == 1 && bytes == RecordHeader.length + direction.keys.overhead + 2 { return }
-    // No later record tells how many there were: as many as if they were like those before.
+    // No later record shows how many were missing: assume records like the earlier ones.
     var records = region.lowest
     if direction.tally.openedRecords > 0 {
       let usual =

@@ -137,7 +137,7 @@ extension TLSStream {
 
   /// After a ChangeCipherSpec, and up to TLS 1.2: the next record has the keys of the last handshake.
   func changeKeys(_ direction: TLSDirection) {
-    // Keys change once in a handshake: the hello of this one is missing.
+    // Keys change once per handshake, so this handshake's hello is missing.
     if direction.keyedHandshakes > direction.negotiation.number {
       direction.negotiation = direction.negotiation.following()
     }
@@ -145,7 +145,7 @@ extension TLSStream {
     direction.keys.change()
     direction.handshake.reset()
     noteResumption(direction)
-    // Without secrets too: the session's subject is in the clear.
+    // Even without secrets: the session's subject is not encrypted.
     rememberSession(direction)
   }
 

@@ -1,6 +1,6 @@
 import TLSFoundation
 
-/// From what the handshake and the secrets say to keys that may fit.
+/// Derives keys that may fit from the handshake and the secrets.
 extension TLSStream {
   enum Preparation {
     case ready
@@ -40,7 +40,7 @@ extension TLSStream {
     }
   }
 
-  /// Whether the server takes early data is known from its first sealed record.
+  /// Whether to wait until the server's first encrypted record shows if it accepts early data.
   private func waitsForAnswerToEarlyData(_ direction: TLSDirection, _ other: TLSDirection) -> Bool {
     guard direction.side == .client, direction.negotiation.clientHello?.extensions.earlyData == true,
       direction.negotiation.acceptsEarlyData == nil, let clientRandom = direction.negotiation.clientRandom,
@@ -122,7 +122,7 @@ extension TLSStream {
     return KeyCandidate(decryptor, stage, suite, line: line, secret: line.secret)
   }
 
-  /// Without the ServerHello only TLS 1.3 can be opened, by trial: the length of the secret determines the hash.
+  /// Without the ServerHello only TLS 1.3 can be decrypted, by trial: the length of the secret determines the hash.
   private func collectWithoutServerHello(_ direction: TLSDirection) -> Preparation {
     guard let random = direction.negotiation.clientRandom else { return guess(direction) }
     let epochs = Self.labels(direction.side).map { stage, label in
@@ -139,7 +139,7 @@ extension TLSStream {
     return .ready
   }
 
-  /// Without either hello any traffic secret of the key log may be the connection's.
+  /// Without either hello, any traffic secret of the key log may be the connection's.
   private func guess(_ direction: TLSDirection) -> Preparation {
     guard !secrets.isEmpty else { return .failed(Self.noSecrets) }
     let label = direction.side == .client ? KeyLogLabel.clientTraffic : .serverTraffic
@@ -149,16 +149,17 @@ extension TLSStream {
     return .ready
   }
 
-  /// The keys of a secret for every suite that has secrets of its length.
+  /// The keys of a secret for every suite whose secrets have its length.
   private func candidates(_ line: KeyLogLine, _ stage: KeyEpoch.Stage) -> [KeyCandidate] {
     CipherSuite.modern(secretLength: line.secret.count).compactMap { modernCandidate(line, stage, $0, draft: 0) }
   }
 
-  /// Whether the keys of all these may be made, to be tried with one record; few records of a direction are tried so.
+  /// Whether keys may be derived from all of these lines, to be tried with one record. Only few records of a direction
+  /// are tried in this way.
   private func mayGuess(_ direction: TLSDirection, _ lines: [KeyLogLine]) -> Bool {
     direction.keys.isGuessing = true
     let maximumRecords = 32
-    // Making keys takes as long as this many attempts to open a short record; there are up to four suites.
+    // Deriving keys takes as long as this many attempts to decrypt a short record; there are up to four suites.
     let cost = 256
     return direction.tally.failures < maximumRecords && secrets.mayGuess(costing: cost * lines.count)
   }

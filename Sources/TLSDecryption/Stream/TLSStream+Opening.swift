@@ -8,7 +8,7 @@ extension TLSStream {
     case wait(DirectionInput.Reason)
   }
 
-  /// Opens a record that follows the last one.
+  /// Decrypts a record that directly follows the previous one.
   func open(
     _ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
@@ -77,7 +77,7 @@ extension TLSStream {
 
   // MARK: trying
 
-  /// Opens a record with whatever keys and number fit.
+  /// Tries to decrypt a record with any candidate keys and sequence number.
   func tryOpen(
     _ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
@@ -104,7 +104,7 @@ extension TLSStream {
     if direction.keys.isGuessing && direction.keys.active == nil {
       direction.keys.forgetGuesses()
     } else if direction.keys.lacksKeys {
-      // The secrets of this stage may come later than those of the one before.
+      // The secrets of this stage may come later than those of the previous stage.
       if direction.keys.generation != secrets.generation || secrets.readLate() {
         direction.keys.drop()
         return tryOpen(header, fragment, direction, point, emit)
@@ -125,14 +125,14 @@ extension TLSStream {
 
   // MARK: success
 
-  /// The keys of a handshake inside the connection, when the message that brings them into use is missing.
+  /// The keys of a renegotiated handshake, if the message that activates them is missing.
   private func matchRenegotiated(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> KeyMatch? {
     guard let active = direction.keys.active, direction.records.region?.missing ?? 0 > 0,
       active.decryptor.version < .tls13
     else {
       return nil
     }
-    // The hello before may be missing too; then the other direction knows of the handshake.
+    // The hello may be missing too; then only the other direction shows the handshake.
     let known = (direction.negotiation, direction.keyedHandshakes)
     if direction.keyedHandshakes > direction.negotiation.number {
       direction.negotiation = direction.negotiation.following()
@@ -181,7 +181,8 @@ extension TLSStream {
     prove(candidate, direction)
   }
 
-  /// TLS 1.0 after a gap that ends between records: the first block is lost with the one before it.
+  /// Accepts a record in TLS 1.0 after a gap between records: its first block is lost, because it needs the previous
+  /// record's last one.
   private func acceptWithoutVector(
     _ opened: RecordDecryptor.Opened, _ active: KeyCandidate, _ header: RecordHeader, _ fragment: RawSpan,
     _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver
@@ -218,7 +219,7 @@ extension TLSStream {
     _ opened: RecordDecryptor.Opened, _ candidate: KeyCandidate, _ direction: TLSDirection, _ point: CapturePoint,
     _ emit: PlaintextReceiver
   ) {
-    // A second reference for as long as the content is handed on; the array is not copied.
+    // A second reference while the content is passed on; the array is not copied.
     let output = secrets.workspace.output
     switch opened.type {
     case .applicationData:

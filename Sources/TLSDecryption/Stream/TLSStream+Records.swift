@@ -1,12 +1,12 @@
 import Bytes
 import TLSFoundation
 
-/// From bytes to records, through gaps.
+/// Cuts bytes into records, through gaps.
 extension TLSStream {
   /// The outcome of a record.
   enum Step {
     case done
-    /// It must wait.
+    /// The record has to wait.
     case wait(DirectionInput.Reason)
   }
 
@@ -114,10 +114,10 @@ extension TLSStream {
     }
   }
 
-  /// Whether a fragment is handshake messages that are not sealed.
+  /// Whether a fragment consists of unencrypted handshake messages.
   ///
-  /// A sealed message that begins like a clear one is told by its length: a record that is shorter than senders make
-  /// them (RFC 6066 §4: 512 bytes at least) ends with a message.
+  /// An encrypted message that begins like an unencrypted one is recognised by its length: a record that is shorter
+  /// than senders make them (RFC 6066 §4: 512 bytes at least) ends with a message.
   func isClearHandshake(_ fragment: RawSpan) -> Bool {
     let shortestCut = 512
     var offset = 0
@@ -138,7 +138,7 @@ extension TLSStream {
       direction.handshake.add(fragment, maximumLength: limits.maximumHandshakeLength) { receive($0, direction) }
     case .alert: note(Alert(fragment), direction)
     case .changeCipherSpec:
-      // In TLS 1.3 it has no meaning; there the first sealed record shows itself.
+      // In TLS 1.3 it has no meaning; there the first encrypted record is recognised by itself.
       if direction.negotiation.version.map({ $0 < .tls13 }) ?? true { changeKeys(direction) }
     default: break
     }

@@ -10,12 +10,12 @@ struct KeyMatch {
 
 /// Finds out by trying which keys and which number a record has.
 extension TLSStream {
-  /// Tries the likely first: that nothing is missing, what the nonce says, new keys; then as many missing records as the
-  /// bytes may have held.
+  /// Tries likely cases first: no missing records, the number in the nonce, new keys; then as many missing records as
+  /// the bytes may have contained.
   func match(_ header: RecordHeader, _ fragment: RawSpan, _ direction: TLSDirection) -> KeyMatch? {
     let waiting = direction.keys.candidates
     guard let region = direction.records.region else {
-      // Its key stream has moved on: there is one attempt only, and it has been made.
+      // RC4's key stream has moved on: only one attempt is possible, and it was made.
       if let active = direction.keys.active, !active.decryptor.isRC4,
         let match = attempt(active, active.decryptor.sequence, header, fragment, direction)
       {
@@ -40,8 +40,8 @@ extension TLSStream {
     return isUncertain ? search(region, waiting, header, fragment, direction) : nil
   }
 
-  /// Few missing records are likelier than many, so all keys are tried with the small numbers first. The large ones are
-  /// tried with fewer and fewer records that nothing fits, and not to the last attempt.
+  /// Few missing records are likelier than many, so all keys are tried with small numbers first. Large numbers are
+  /// tried for ever fewer records that nothing fits, and not with the last attempts.
   private func search(
     _ region: SkippedRegion, _ waiting: [KeyCandidate], _ header: RecordHeader, _ fragment: RawSpan,
     _ direction: TLSDirection

@@ -1,7 +1,7 @@
 import Bytes
 import TLSFoundation
 
-/// A recorded TLS connection: takes both directions' bytes, gaps and ends, and gives out their plaintext.
+/// A recorded TLS connection: receives both directions' bytes, gaps and ends, and emits their plaintext.
 ///
 /// Each direction is read record by record. Until its keys change it reads the handshake; then it opens each record,
 /// verifies it, and delivers the content. Records that cannot be opened become gaps; `summary` states the reason.
@@ -16,7 +16,7 @@ public final class TLSStream {
   var clientCertificate: ClientCertificate?
   var isResumed: Bool?
   var alert: String?
-  /// Of the first handshake, should a later one never come to keys.
+  /// The ServerHello of the first handshake, in case a later one never gets keys.
   var firstServerHello: ServerHello?
   var keyExchange: String?
   /// The protocol over TLS, as the client offered it and the server chose.
@@ -62,7 +62,7 @@ public final class TLSStream {
   /// Bytes of a direction in the capture, as sent.
   package func wireBytes(from side: TLSSide) -> Int { direction(side).tally.wireBytes }
 
-  /// It holds bytes until secrets come; how many.
+  /// Bytes that are held until secrets arrive.
   package var bytesWaitingForSecrets: Int {
     [client, server].reduce(0) { sum, direction in
       if case .secrets? = direction.input.reason { sum + direction.input.heldBytes } else { sum }
@@ -73,7 +73,7 @@ public final class TLSStream {
 
   // MARK: events
 
-  /// Takes the next bytes of a direction.
+  /// Receives the next bytes of a direction.
   public func receive(_ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
     let direction = direction(side)
     direction.tally.wireBytes += bytes.byteCount
@@ -90,10 +90,10 @@ public final class TLSStream {
     server.updateFastPath()
   }
 
-  /// Takes the next bytes of a direction as far as they are records of data that open with proven keys, which needs
-  /// nothing but this connection.
+  /// Receives the next bytes of a direction as far as they are application data records that can be decrypted with
+  /// proven keys, which needs nothing but this connection.
   ///
-  /// - Returns: the number of bytes that were read; the rest is for `receiveRest`. `nil`: nothing was done.
+  /// - Returns: the number of bytes read; pass the rest to `receiveRest`. `nil`: nothing was done.
   package func receiveStraight(
     _ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ workspace: TLSWorkspace, _ emit: PlaintextReceiver
   ) -> Int? {
@@ -103,7 +103,7 @@ public final class TLSStream {
     return readFastPath(bytes, direction, decryptor, point, workspace, emit) ?? bytes.byteCount
   }
 
-  /// Takes what `receiveStraight` left.
+  /// Receives the bytes that `receiveStraight` left.
   package func receiveRest(
     _ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver
   ) {
@@ -113,7 +113,7 @@ public final class TLSStream {
     server.updateFastPath()
   }
 
-  /// Takes a gap of `length` bytes.
+  /// Receives a gap of `length` bytes.
   public func gap(
     length: Int, reason: PlaintextGapReason, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver
   ) {
@@ -149,21 +149,21 @@ public final class TLSStream {
     concludeProblem()
   }
 
-  /// Bytes of records and messages that have begun, and of handshakes whose keys are not known. What waits for the other
-  /// direction or for secrets is not among them.
+  /// Bytes of incomplete records and messages, and of handshakes whose keys are unknown. Bytes that wait for the other
+  /// direction or for secrets are not included.
   package var heldBytes: Int {
     let negotiations =
       client.negotiation === server.negotiation ? [client.negotiation] : [client.negotiation, server.negotiation]
     return client.heldBytes + server.heldBytes + negotiations.reduce(0) { $0 + $1.heldBytes }
   }
 
-  /// Frees memory that is ready for the next ones.
+  /// Frees memory that is kept for later records.
   package func freeSpare() {
     client.freeSpare()
     server.freeSpare()
   }
 
-  /// Gives them up: what they hold, and what waits for it, was not decrypted.
+  /// Drops held bytes: they, and everything that waits for them, count as not decrypted.
   package func drop(at point: CapturePoint, _ emit: PlaintextReceiver) {
     for direction in [client, server] { direction.input.forbidWaiting() }
     settle(emit)
@@ -253,7 +253,7 @@ public final class TLSStream {
     }
     for direction in [client, server] where !direction.tally.openedData {
       guard let unread = direction.tally.unread, unread.missing > 0, !unread.isBeforeCapture else { continue }
-      // The missing bytes may be only the end of its handshake.
+      // The missing bytes may be only the end of the handshake.
       guard direction.keys.hasFinished || !self.direction(direction.side.other).tally.openedData else { continue }
       let cause = unread.reason == .truncated ? "the snap length cut it" : "packets are missing"
       problem = "no data of the \(direction.side.name)'s is whole in the capture: \(cause)"

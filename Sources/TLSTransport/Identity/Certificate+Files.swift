@@ -2,7 +2,7 @@ import COpenSSL
 import TLSFoundation
 
 extension Certificate {
-  /// All certificates of a PEM text, in its order; what else is in it is passed over.
+  /// All certificates in a PEM text, in its order; other content is skipped.
   static func all(in source: CredentialSource) throws(TLSError) -> [Certificate] {
     let text = try MemoryText(source.bytes)
     var certificates: [Certificate] = []

@@ -10,11 +10,12 @@ public struct CertificateAuthority: Sendable {
 
   /// The name of an authority, which is the issuer of its certificates.
   ///
-  /// Some providers look there for Apple. Whatever it says, the unit says "apnscope throw-away authority".
+  /// Some providers require Apple's name there. With any name, the organizational unit is "apnscope throw-away
+  /// authority".
   public struct Name: Sendable, Equatable {
     /// 1 to 64 characters without NUL; `nil`: "apnscope throw-away authority" with the beginning of its key's digest.
     public var commonName: String?
-    /// The same; `nil`: none.
+    /// 1 to 64 characters without NUL; `nil`: no organization.
     public var organization: String?
 
     public init(commonName: String? = nil, organization: String? = nil) {
@@ -28,7 +29,7 @@ public struct CertificateAuthority: Sendable {
     try self.init(KeyPair(kind), name: name)
   }
 
-  /// Takes an authority that was made before.
+  /// Uses an existing authority's identity.
   public init(_ identity: Identity) { self.identity = identity }
 
   /// Creates the certificate for an existing key, with the same name, so issued certificates stay valid.
@@ -52,7 +53,7 @@ public struct CertificateAuthority: Sendable {
 
   /// Issues a gateway's identity, for `localhost`, 127.0.0.1 and ::1, and these names and addresses.
   ///
-  /// - Throws: when one is neither a host's name nor an IP address.
+  /// - Throws: if one of `names` is neither a host name nor an IP address.
   public func gateway(_ kind: KeyKind = .p256, _ validity: Validity = .usual, names: [String] = []) throws(TLSError)
     -> Identity
   {
@@ -69,10 +70,10 @@ public struct CertificateAuthority: Sendable {
   /// Issues the identity of a provider that may push to this topic, with a subject like Apple's:
   /// `UID=com.example.app,CN=Apple Push Services: com.example.app`.
   ///
-  /// It says for both environments that it is for them, with the extensions that Apple's have and some providers look for.
-  /// A common name has at most 64 characters (RFC 5280), so that of a long topic is cut; the UID never is.
+  /// It has the extensions for both environments that Apple's certificates have and some providers require. A common
+  /// name has at most 64 characters (RFC 5280), so a long topic is cut in it, but never in the UID.
   ///
-  /// - Throws: when the topic is empty, holds NUL, or is longer than `maximumTopicLength`.
+  /// - Throws: if the topic is empty, contains NUL, or is longer than `maximumTopicLength`.
   public func provider(topic: String, _ kind: KeyKind = .p256, _ validity: Validity = .usual) throws(TLSError)
     -> Identity
   {
@@ -104,7 +105,7 @@ public struct CertificateAuthority: Sendable {
 
   private static let environments = [Certificate.developmentExtension, Certificate.productionExtension]
 
-  /// Throws when no authority can be called that.
+  /// Throws if the name is not valid for an authority.
   static func check(_ name: Name) throws(TLSError) {
     for part in [name.commonName, name.organization].compactMap({ $0 })
     where !(1...Int(ub_common_name) ~= part.unicodeScalars.count) || part.utf8.contains(0) {
@@ -112,7 +113,7 @@ public struct CertificateAuthority: Sendable {
     }
   }
 
-  /// Whether this is an IP address; throws when it is neither that nor a host's name.
+  /// Whether a name is an IP address; throws if it is neither an IP address nor a host name.
   static func isAddress(checking name: String) throws(TLSError) -> Bool {
     if let address = unsafe a2i_IPADDRESS(name) {
       unsafe ASN1_OCTET_STRING_free(address)
@@ -142,7 +143,7 @@ public struct CertificateAuthority: Sendable {
   private static func leaf(_ kind: KeyKind, _ purpose: String) -> [CertificateProfile.Extension] {
     [
       (NID_basic_constraints, "critical,CA:FALSE"),
-      // With RSA key exchange the client encrypts to this key.
+      // With RSA key exchange the client encrypts with this key.
       (NID_key_usage, kind == .rsa2048 ? "critical,digitalSignature,keyEncipherment" : "critical,digitalSignature"),
       (NID_ext_key_usage, purpose), (NID_subject_key_identifier, "hash"), (NID_authority_key_identifier, "keyid"),
     ]
@@ -154,7 +155,7 @@ public struct CertificateAuthority: Sendable {
   }
 }
 
-/// When a certificate is good, from the time it is made.
+/// The validity period of a certificate, relative to its creation.
 public struct Validity: Sendable, Equatable {
   var fromSeconds: Int
   var toSeconds: Int
@@ -166,10 +167,10 @@ public struct Validity: Sendable, Equatable {
 
   init(fromDays: Int, toDays: Int) { self.init(fromSeconds: fromDays * 86_400, toSeconds: toDays * 86_400) }
 
-  /// From a day ago, for slow clocks, until that many days from now.
+  /// From a day ago, for slow clocks, until this many days from now.
   public static func days(_ days: Int) -> Validity { Validity(fromDays: -1, toDays: days) }
 
-  /// With the day before, 825 days: the most that Apple's systems take of a server.
+  /// With the day before, 825 days: the longest validity of a server certificate that Apple's systems accept.
   package static let usualDays = 824
   public static let usual = days(usualDays)
 

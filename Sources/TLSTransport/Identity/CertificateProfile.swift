@@ -6,7 +6,7 @@ struct CertificateProfile {
   /// An extension's number in OpenSSL and its value as configuration files write it.
   typealias Extension = (number: Int32, value: String)
 
-  /// The names' numbers in OpenSSL and their values, in the order they stand in the certificate.
+  /// The OpenSSL numbers and values of the subject's parts, in the order of the certificate.
   var subject: [(number: Int32, value: String)]
   var validity: Validity
   var extensions: [Extension]

@@ -15,7 +15,7 @@ struct CredentialSource {
     self.init(name: file, bytes: try CredentialFile.read(file))
   }
 
-  /// Why something encrypted stayed closed, with what OpenSSL said; its error queue is emptied.
+  /// The reason why encrypted content could not be decrypted, with OpenSSL's texts; the error queue is emptied.
   func passPhraseError(_ passPhrase: [UInt8]?) -> TLSError {
     let problem =
       passPhrase == nil ? "is encrypted, and no pass phrase was given" : "cannot be decrypted with this pass phrase"
@@ -25,7 +25,7 @@ struct CredentialSource {
 
 /// Small files with certificates and keys.
 enum CredentialFile {
-  /// Bytes that are read of one file; larger ones are refused.
+  /// The largest file in bytes; larger ones are refused.
   static let maximumLength = 1 << 20
 
   /// Reads all of it; a pipe will do.
@@ -39,9 +39,10 @@ enum CredentialFile {
     }
   }
 
-  /// Writes a whole file or none: the bytes go to a file beside it, which takes its name when they are on the disk.
+  /// Writes a file atomically: the bytes go to a new file in the same folder, which is renamed when they are on the
+  /// disk.
   ///
-  /// The mode holds from the file's creation. Two writers of one file must not run at the same time.
+  /// The file has its mode from its creation on. Two writers of one file must not run at the same time.
   static func write(_ bytes: [UInt8], to path: String, mode: mode_t) throws(TLSError) {
     let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
     let unfinished = String(path[..<slash]) + "." + path[slash...] + ".new"

@@ -2,11 +2,11 @@ import COpenSSL
 import TLSFoundation
 
 extension Identity {
-  /// Reads PEM: a certificate with, if there are any, those above it, and the private key in the same file or another.
+  /// Reads PEM: a certificate, optionally with its chain, and the private key in the same file or another.
   ///
   /// - Parameters:
-  ///   - keyFile: `nil` when the key stands in `certificateFile`.
-  ///   - passPhrase: of the private key; it is not used when the key is not encrypted.
+  ///   - keyFile: the file of the private key; `nil`: `certificateFile`.
+  ///   - passPhrase: the pass phrase of the private key; ignored if the key is not encrypted.
   public convenience init(certificateFile: String, keyFile: String? = nil, passPhrase: [UInt8]? = nil)
     throws(TLSError)
   {
@@ -14,7 +14,7 @@ extension Identity {
     try self.init(pem: certificate, key: certificate.or(keyFile), passPhrase: passPhrase)
   }
 
-  /// Takes PEM from memory; without `key` the private key stands in `certificate`.
+  /// Reads PEM from memory; without `key` the private key is in `certificate`.
   public convenience init(pem certificate: [UInt8], key: [UInt8]? = nil, passPhrase: [UInt8]? = nil) throws(TLSError) {
     try self.init(
       pem: CredentialSource(name: "certificate", bytes: certificate),
@@ -31,7 +31,7 @@ extension Identity {
 
   /// Reads a file of either form, PEM or PKCS#12; its contents tell which.
   ///
-  /// - Parameter keyFile: where the private key is, if not in the file itself; for PEM only.
+  /// - Parameter keyFile: the file of the private key, if it is not in `file`; for PEM only.
   public convenience init(file: String, keyFile: String? = nil, passPhrase: [UInt8]? = nil) throws(TLSError) {
     let source = try CredentialSource(file: file)
     if source.isPEM {
@@ -74,7 +74,7 @@ extension Identity {
 }
 
 extension CredentialSource {
-  /// Text may stand before the first block, as `openssl pkcs12` writes it.
+  /// Text may precede the first block, as `openssl pkcs12` writes it.
   fileprivate var isPEM: Bool { String(decoding: bytes, as: UTF8.self).contains("-----BEGIN ") }
 
   /// That file, if it is another: a pipe cannot be read twice.
@@ -90,7 +90,7 @@ extension CredentialSource {
 /// The contents of a PKCS#12 file.
 private struct PKCS12Contents {
   var keyPair: KeyPair?
-  /// The key's own first, as far as the file tells.
+  /// The certificate of the key first, as far as the file shows it.
   var certificates: [Certificate] = []
 
   init(_ source: CredentialSource, passPhrase: [UInt8]?) throws(TLSError) {

@@ -4,10 +4,10 @@ import TLSFoundation
 extension Identity {
   /// How PKCS#12 is encrypted.
   public struct PKCS12Form: Sendable, Equatable {
-    /// UTF-8 without NUL. The empty one is a pass phrase too, the one that most programs try when none is given.
+    /// UTF-8 without NUL. The empty pass phrase is valid, too; most programs try it if none is given.
     public var passPhrase: [UInt8]
-    /// With the algorithms of this protocol's time, 3DES and SHA-1, which every program knows; else AES-256 and SHA-256,
-    /// which old Java, Mono, Ruby and Windows do not.
+    /// Uses 3DES and SHA-1, the algorithms of this protocol's time, which every program supports; otherwise AES-256 and
+    /// SHA-256, which old Java, Mono, Ruby and Windows versions do not.
     public var isLegacy: Bool
 
     public init(passPhrase: [UInt8] = [], isLegacy: Bool = false) {
@@ -31,7 +31,7 @@ extension Identity {
     let cipher = form.isLegacy ? NID_pbe_WithSHA1And3_Key_TripleDES_CBC : NID_aes_256_cbc
     let name = unsafe Certificate.text(of: certificate, NID_commonName) ?? ""
     let iterations: Int32 = 2_048
-    // The digest of its MAC cannot be chosen here, so it is created without one.
+    // The digest of the MAC cannot be chosen in this call, so the MAC is added afterwards.
     let made = unsafe PKCS12_create(phrase, name, key, certificate, nil, cipher, cipher, iterations, -1, 0)
     defer { unsafe PKCS12_free(made) }
     guard unsafe made != nil,

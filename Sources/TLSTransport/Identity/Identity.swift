@@ -21,7 +21,7 @@ import TLSFoundation
   /// The `X509`, which lives as long as this identity.
   var certificate: OpaquePointer { unsafe leaf.pointer }
 
-  /// Takes the certificate that belongs to the key, wherever it stands; the others are the chain, in their order.
+  /// Finds the certificate that belongs to the key, at any position; the others are the chain, in their order.
   init(_ keyPair: KeyPair, _ certificates: [Certificate], mismatch: String) throws(TLSError) {
     guard let position = certificates.firstIndex(where: keyPair.belongs) else {
       throw TLSError(.credentials, mismatch)
@@ -40,7 +40,7 @@ import TLSFoundation
     }
   }
 
-  /// Takes a certificate that was made for this key.
+  /// Uses a certificate that was issued for this key.
   convenience init(_ keyPair: KeyPair, _ certificate: Certificate) throws(TLSError) {
     try self.init(keyPair, [certificate], mismatch: "the certificate was made for another key")
   }
@@ -54,10 +54,10 @@ import TLSFoundation
   /// The first topic that the certificate allows to push to; `nil` when it names none.
   public var topic: String? { unsafe Certificate.topic(of: leaf.pointer) }
 
-  /// When the certificate ends, in seconds since 1970.
+  /// The end of the certificate's validity, in seconds since 1970.
   public var notAfterUnixSeconds: Int { leaf.notAfterUnixSeconds }
 
-  /// How many certificates there are above this one.
+  /// The number of certificates in the chain above this one.
   public var chainCount: Int { unsafe chain.map { Int(unsafe apnscope_sk_X509_num($0)) } ?? 0 }
 
   /// The certificate alone as PEM.
@@ -66,6 +66,6 @@ import TLSFoundation
   /// The private key as PKCS#8 in PEM, not encrypted: write it where only its owner can read.
   public func keyPEM() throws(TLSError) -> [UInt8] { try keyPair.pem() }
 
-  /// Whether this identity's key signed that one's certificate.
+  /// Whether this identity's key signed the certificate.
   func hasIssued(_ certificate: Certificate) -> Bool { certificate.isSigned(by: keyPair) }
 }

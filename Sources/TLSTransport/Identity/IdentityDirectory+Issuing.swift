@@ -9,7 +9,7 @@ extension IdentityDirectory {
     public var keyKind = KeyKind.p256
     /// The validity of new certificates, from now.
     public var days = Validity.usualDays
-    /// Which identities each topic gets.
+    /// The kinds of identity that each topic gets.
     public var states: Set<ProviderState> = [.valid]
     /// Whether existing identities of the gateway and the topics are replaced; the authority never is.
     public var replacesExisting = false
@@ -18,7 +18,7 @@ extension IdentityDirectory {
     /// Names and addresses of the gateway beside localhost, 127.0.0.1 and ::1. A certificate that lacks any is
     /// replaced.
     public var serverNames: [String] = []
-    /// The encryption of the topics' PKCS#12 files; `nil`: existing files stay, new ones have the empty pass phrase.
+    /// The encryption of the topics' PKCS#12 files; `nil`: existing files stay, new files have an empty pass phrase.
     public var pkcs12: Identity.PKCS12Form?
 
     public init(topics: [String]) { self.topics = topics }
@@ -37,7 +37,7 @@ extension IdentityDirectory {
     /// A certificate or the revocation list.
     public var file: String
     public var keyFile: String?
-    /// Certificate and key in other forms: one PEM file, and PKCS#12. A provider's only.
+    /// Certificate and key in other forms: one PEM file, and PKCS#12. Only providers have them.
     public var combinedFiles: [String] = []
     /// `false` when it was there before and stayed as it was.
     public var isNew: Bool
@@ -45,13 +45,13 @@ extension IdentityDirectory {
     public var notAfterUnixSeconds: Int?
   }
 
-  /// Creates missing files, and the directory; existing files stay unless the order says otherwise.
+  /// Creates missing files, and the directory; existing files stay unless the order requests new ones.
   ///
   /// Every file is written atomically, and keys are readable only by their owner from their creation on. After an
   /// interruption, the next call continues. The revocation list is always written again with its earlier entries.
   /// Concurrent calls wait for each other.
   ///
-  /// - Returns: what the directory holds of the order: the authority, the gateway, the topics, the revocation list.
+  /// - Returns: the directory's entries for the order: the authority, the gateway, the topics, the revocation list.
   public func issue(_ order: Order) throws(TLSError) -> [Entry] {
     for topic in order.topics { try Self.check(topic: topic) }
     for name in order.serverNames { try Self.check(serverName: name) }
@@ -110,7 +110,7 @@ extension IdentityDirectory {
     return (authority, entry)
   }
 
-  /// An authority's name stands in everything it has issued.
+  /// Throws if the authority has another name, which everything it has issued contains.
   private func check(_ authority: CertificateAuthority, isCalled name: CertificateAuthority.Name?) throws(TLSError) {
     guard let name else { return }
     let certificate = unsafe authority.identity.certificate
@@ -122,7 +122,7 @@ extension IdentityDirectory {
     }
   }
 
-  /// Keeps the identity that has this name, or makes one.
+  /// Returns the existing identity with this name, or issues one.
   private func provide(
     _ subject: Entry.Subject, _ name: String, _ order: Order, _ authority: CertificateAuthority,
     _ make: () throws(TLSError) -> Identity
@@ -160,7 +160,8 @@ extension IdentityDirectory {
     return present
   }
 
-  /// The certificate comes last and old ones go first, so that none ever stands beside another's key.
+  /// The certificate is written last and old ones are removed first, so that no certificate is ever next to another
+  /// one's key.
   private func write(
     _ identity: Identity, _ name: String, _ combinedFiles: [String] = [], _ order: Order = Order(topics: []),
     withKey: Bool = true
@@ -181,8 +182,8 @@ extension IdentityDirectory {
     try CredentialFile.write(bytes, to: file, mode: 0o600)
   }
 
-  /// Revokes what the last list did, and every identity that is called revoked: one may have been written just before
-  /// an interruption.
+  /// Revokes the certificates of the previous list, and those of all identities marked as revoked: one may have been
+  /// written just before an interruption.
   private func renewRevocationList(_ authority: CertificateAuthority) throws(TLSError) -> Entry {
     var earlier: RevocationList?
     if CredentialFile.exists(revocationListFile) {

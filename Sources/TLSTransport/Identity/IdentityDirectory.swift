@@ -36,7 +36,7 @@ public struct IdentityDirectory: Sendable {
     _ = try CertificateAuthority.isAddress(checking: serverName)
   }
 
-  /// Throws when no authority can be called that, and says why.
+  /// Throws if the name is not valid for an authority; the error states the reason.
   package static func check(authorityName: CertificateAuthority.Name) throws(TLSError) {
     try CertificateAuthority.check(authorityName)
   }

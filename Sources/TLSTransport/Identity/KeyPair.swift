@@ -22,7 +22,7 @@ public enum KeyKind: String, Sendable, CaseIterable {
   /// Owned by this object.
   let pointer: OpaquePointer
 
-  /// Takes over the caller's reference.
+  /// Takes ownership of the caller's reference.
   init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
   /// Makes a new key.
@@ -34,7 +34,7 @@ public enum KeyKind: String, Sendable, CaseIterable {
 
   deinit { unsafe EVP_PKEY_free(pointer) }
 
-  /// The first private key of a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; what else is in it is passed over.
+  /// The first private key in a PEM text, PKCS#1, SEC 1 or PKCS#8, encrypted or not; other content is skipped.
   static func first(in source: CredentialSource, passPhrase: [UInt8]?) throws(TLSError) -> KeyPair {
     let text = try MemoryText(source.bytes)
     var request = PassPhraseRequest(passPhrase)

@@ -24,7 +24,7 @@ import COpenSSL
     return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
   }
 
-  /// What `write` writes; throws when it says that it could not.
+  /// Returns the bytes that `write` writes; throws if it returns `false`.
   static func written(_ doing: String, by write: (OpaquePointer) -> Bool) throws(TLSError) -> [UInt8] {
     let text = try MemoryText()
     guard unsafe write(text.pointer) else { throw .fromOpenSSL(.credentials, doing) }

@@ -14,7 +14,7 @@ import TLSFoundation
   /// The `X509_CRL`, owned by this object.
   let pointer: OpaquePointer
 
-  /// Takes over the caller's reference.
+  /// Takes ownership of the caller's reference.
   private init(owning pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
   /// Reads a list in PEM.
@@ -27,7 +27,7 @@ import TLSFoundation
     unsafe self.init(owning: read)
   }
 
-  /// Makes a list of what the earlier one holds and these; it is good for ten years.
+  /// Creates a list with the earlier list's entries and these certificates; it is valid for ten years.
   convenience init(by issuer: Identity, revoking certificates: [Certificate], after earlier: RevocationList?)
     throws(TLSError)
   {
@@ -43,7 +43,7 @@ import TLSFoundation
 
   deinit { unsafe X509_CRL_free(pointer) }
 
-  /// How many certificates it refuses.
+  /// The number of revoked certificates.
   public var count: Int {
     guard let entries = unsafe X509_CRL_get_REVOKED(pointer) else { return 0 }
     return Int(unsafe apnscope_sk_X509_REVOKED_num(entries))
@@ -70,7 +70,7 @@ import TLSFoundation
     return unsafe X509_CRL_get0_by_cert(pointer, &entry, certificate) == 1
   }
 
-  /// Its number among the lists of its authority, which grows.
+  /// The list's number among its authority's lists, which increases.
   private var number: Int {
     let read = unsafe X509_CRL_get_ext_d2i(pointer, NID_crl_number, nil, nil)
     guard let read = unsafe read else { return 0 }

@@ -6,7 +6,7 @@ import LoadTest
 import Measurement
 import Reporting
 
-/// One search for a capacity: from the command line to the report.
+/// One capacity search, from the command line to the report.
 struct CapacityRun {
   private let command: Capacity
   private let status = LoadStatus()

@@ -8,7 +8,7 @@ struct CapacitySchedule {
   private let sweeps: [TrialRequest]
   let text: String
 
-  /// Of any trial.
+  /// The most connections of any trial.
   func mostConnections(_ load: LoadPlan) -> Int {
     sweeps.reduce(load.connections.count) { max($0, $1.connections ?? 0) }
   }

@@ -2,8 +2,8 @@ import Bytes
 import Glibc
 import PacketCapture
 
-/// A program that captures from an interface and writes to a pipe: `dumpcap`, which needs no privileges of this process,
-/// else `tcpdump`.
+/// A program that captures from an interface and writes to a pipe: `dumpcap`, which needs no privileges of this
+/// process, or `tcpdump` if there is no `dumpcap`.
 enum CaptureProgram: String, CaseIterable {
   case dumpcap, tcpdump
 
@@ -40,7 +40,7 @@ enum CaptureProgram: String, CaseIterable {
     throw ExitStatus.unavailable
   }
 
-  /// Its report of dropped packets, in the lines that it wrote to standard error.
+  /// The program's counts of dropped packets, parsed from the lines of its standard error.
   func loss(_ interface: String, _ lines: [String]) -> CaptureLoss? {
     // dumpcap writes its counts into the capture.
     guard self == .tcpdump else { return nil }
@@ -77,11 +77,11 @@ enum CaptureProgram: String, CaseIterable {
     return nil
   }
 
-  /// The process, and the system's error number.
+  /// Starts a program. Returns its process number, and the system's error number.
   ///
   /// - Parameters:
-  ///   - input, output, errors: `nil`: nothing.
-  ///   - group: 0: one of its own.
+  ///   - input, output, errors: its standard streams; `nil`: none.
+  ///   - group: its process group; 0: a new one.
   fileprivate static func spawn(
     _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil, group: pid_t = 0
   ) -> (process: pid_t, code: Int32) {
@@ -116,14 +116,14 @@ enum CaptureProgram: String, CaseIterable {
     return (process, code)
   }
 
-  /// Its exit status; 128 and the signal that ended it.
+  /// Waits for the process, and returns its exit status; 128 plus the signal if one ended it.
   static func wait(for process: pid_t) -> Int32 {
     var status: Int32 = 0
     while unsafe waitpid(process, &status, 0) < 0 && errno == EINTR {}
     return exitStatus(status)
   }
 
-  /// The same when it ends in time; else `nil`.
+  /// Waits for the process, and returns its exit status; `nil` if it does not end in time.
   static func wait(for process: pid_t, atMost time: Duration) -> Int32? {
     let end = ContinuousClock.now + time
     while true {
@@ -139,16 +139,17 @@ enum CaptureProgram: String, CaseIterable {
   }
 }
 
-/// Ends a program with this process, however that ends: one that waits for packets would not notice. The kernel's own way
-/// (PR_SET_PDEATHSIG) is lost with a program that has capabilities, as dumpcap mostly has.
+/// Ends a program when this process ends, however that happens: a program that waits for packets would not notice. The
+/// kernel's mechanism for this (PR_SET_PDEATHSIG) does not work for programs with capabilities, which dumpcap usually
+/// has.
 ///
-/// It is a process that waits for the end of a pipe, of which this process has the writing end. It is in the program's
-/// group, so that the group's number is no other's while it lives.
+/// It is a shell that waits for the end of a pipe whose writing end this process holds. It is in the program's process
+/// group, so that the group's number cannot be reused while the shell lives.
 struct Lifeline {
   private let writingEnd: Int32
   private let guardian: pid_t
 
-  /// - Parameter pipe: that programs do not inherit. Its ends are this one's now.
+  /// - Parameter pipe: a pipe that programs do not inherit. The lifeline owns both ends from now on.
   init(_ pipe: (read: Int32, write: Int32), of program: pid_t) {
     let script = "trap '' INT TERM HUP; read -r _; kill -TERM -\(program)"
     let (process, code) = CaptureProgram.spawn(["sh", "-c", script], input: pipe.read, group: program)

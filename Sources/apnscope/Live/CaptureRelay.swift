@@ -4,9 +4,10 @@ import Glibc
 import PacketCapture
 import Synchronization
 
-/// Passes a capture on from one pipe to another, and writes it to a ring of files.
+/// Passes a capture from one pipe to another, and writes it to a ring of files.
 ///
-/// The ring goes to the relay's thread as a value; whatever both threads see is constant or behind a lock.
+/// The ring is moved to the relay's thread as a value; everything that both threads access is constant or protected by
+/// a lock.
 final class CaptureRelay: Sendable {
   private struct State {
     var secrets: [UInt8] = []
@@ -21,14 +22,14 @@ final class CaptureRelay: Sendable {
   private let finishing = DispatchSemaphore(value: 0)
   private let finished = DispatchSemaphore(value: 0)
 
-  /// Takes over `input`.
+  /// Takes ownership of `input`.
   init(_ input: Int32, to ring: CaptureRing, _ ends: (read: Int32, write: Int32)) {
     self.input = input
     (output, next) = ends
     DispatchQueue(label: "apnscope.relay", qos: .userInitiated).async { self.run(ring) }
   }
 
-  /// Takes lines of a key log to be written into the files.
+  /// Adds lines of a key log, to be written into the files.
   func add(secrets lines: String) { state.withLock { $0.secrets += Array(lines.utf8) } }
 
   /// Waits until all that came is in files; `false` after a failure, which has been reported.
@@ -59,7 +60,7 @@ final class CaptureRelay: Sendable {
     finished.signal()
   }
 
-  /// `false` when nobody reads any more.
+  /// `false` if the reading end is closed.
   private func pass(_ bytes: RawSpan) -> Bool {
     var offset = 0
     while offset < bytes.byteCount {

@@ -7,7 +7,7 @@ import PacketCapture
 /// The ring of files that a live capture is written to.
 ///
 /// Each file can be read without the others: it begins with section header, interfaces and the secrets used so far, and
-/// has whole blocks only, also after a disk was full.
+/// has complete blocks only, even after a full disk.
 struct CaptureRing {
   struct Options {
     var folder: String
@@ -25,14 +25,14 @@ struct CaptureRing {
   /// Section header and interfaces.
   private var header: [UInt8] = []
   private var secrets: [UInt8] = []
-  /// The files of the ring, the oldest first; those of earlier runs are among them.
+  /// The files of the ring, the oldest first, including those of earlier runs.
   private var names: [String] = []
   private var number = 0
   private var descriptor: Int32 = -1
-  /// The bytes of the open file, those that are still in `unwritten` included.
+  /// The length of the open file in bytes, including those in `unwritten`.
   private var length = 0
   private var unwritten: [UInt8] = []
-  /// Where blocks of `unwritten` end.
+  /// The ends of blocks in `unwritten`, as offsets.
   private var ends: [Int] = []
   private var hasPackets = false
 
@@ -77,7 +77,7 @@ struct CaptureRing {
     FileFailure(.writeFailed, name, SystemError.text(errno))
   }
 
-  /// Takes the next bytes of the capture.
+  /// Adds the next bytes of the capture.
   mutating func take(_ bytes: RawSpan) throws {
     var complete: [(kind: BlockStream.Kind, bytes: [UInt8])] = []
     try blocks.take(bytes) { kind, block in complete.append((kind, Array(copying: block))) }
@@ -85,7 +85,7 @@ struct CaptureRing {
     try write()
   }
 
-  /// Takes lines of a key log.
+  /// Adds lines of a key log.
   mutating func add(secrets lines: [UInt8]) throws {
     secrets += lines
     if secrets.count > Self.maximumSecretsLength {
@@ -148,7 +148,7 @@ struct CaptureRing {
     descriptor = unsafe open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw Self.failure(name) }
     names.append(name)
-    // Those that others have deleted meanwhile are gone already.
+    // Files that were deleted by others meanwhile are gone already.
     while names.count > options.files { _ = unsafe unlink(names.removeFirst()) }
     length = 0
     hasPackets = false

@@ -35,7 +35,7 @@ final class DecodeMetrics: Sendable {
     let _: Result<Void, any Error> = Self.wait { await endpoint.stop() }
   }
 
-  /// Waits for an asynchronous call. The thread that reads is none of those that such calls run on.
+  /// Waits for an asynchronous call. The reading thread is not in the pool that runs such calls.
   private static func wait<Value: Sendable>(
     _ body: @escaping @Sendable () async throws -> Value
   ) -> Result<Value, any Error> {
@@ -60,7 +60,7 @@ final class DecodeMetrics: Sendable {
 }
 
 extension SummaryRecord {
-  /// The counts as Prometheus takes them.
+  /// The counts as Prometheus metrics.
   var metrics: [Metric] {
     func counter(_ name: Metric.Name, _ help: String, _ count: Int) -> Metric {
       Metric(.counter, name, help: help, .integer(count))

@@ -20,7 +20,7 @@ final class KeyLogFollower {
   /// Longer than a line. A line that is read twice, or cut at its beginning, does no harm.
   private static let overlap = 4_096
 
-  /// - Parameter paths: key logs, of which everything that is there is read after this.
+  /// - Parameter paths: key logs. Their present content is read by others; this reads what is appended.
   init(_ paths: [String], maximumLength: Int, maximumLines: Int) {
     files = paths.map { File(path: $0, read: max(0, (Self.size(of: $0) ?? 0) - Self.overlap)) }
     self.maximumLength = maximumLength
@@ -43,7 +43,7 @@ final class KeyLogFollower {
 
   private func more(at index: Int) -> KeyLog? {
     guard let size = Self.size(of: files[index].path) else { return nil }
-    // It was truncated.
+    // The file was truncated.
     if size < files[index].read { files[index].read = 0 }
     let length = min(size - files[index].read, maximumLength)
     guard length > 0 else { return nil }

@@ -22,7 +22,7 @@ final class LiveCapture {
 
   /// The time that it has to end after it was asked to.
   private static let patience = Duration.seconds(3)
-  /// Bytes of its standard error that are kept.
+  /// The most bytes of the program's standard error that are kept.
   private static let maximumSaid = 1 << 14
 
   /// Starts to capture. Reports an error and throws an exit code when that is not possible.
@@ -94,7 +94,7 @@ final class LiveCapture {
     pipe = -1
   }
 
-  /// Takes secrets that were used, for the files of the ring.
+  /// Adds secrets that were used, to be written into the ring's files.
   func use(secrets lines: String) { relay?.add(secrets: lines) }
 
   // MARK: the end
@@ -112,12 +112,12 @@ final class LiveCapture {
     return stopped.duration(to: now) < Self.patience
   }
 
-  /// Waits for the program, and reports its end if it has ended by itself.
+  /// Waits for the program, and reports if it has ended by itself.
   ///
   /// - Parameters:
-  ///   - isWanted: packets were read until no more came.
-  ///   - hasRead: there were packets.
-  /// - Returns: the exit code of a failure, and what it says it dropped.
+  ///   - isWanted: packets were read until the program ended.
+  ///   - hasRead: at least one packet was read.
+  /// - Returns: the exit code of a failure, and the drop counts that the program reports.
   func end(isWanted: Bool, hasRead: Bool) -> (failure: ExitCode?, loss: CaptureLoss?) {
     hasEnded = true
     var status: Int32?
@@ -125,7 +125,7 @@ final class LiveCapture {
     // A pipe that has ended is the end of the program, in a moment.
     if mayEnd { status = CaptureProgram.wait(for: process, atMost: Self.patience) }
     let endedByItself = status
-    // It may wait for a reader.
+    // The program may wait until the pipe is read.
     closePipe()
     if status == nil {
       kill(process, SIGINT)
@@ -150,7 +150,7 @@ final class LiveCapture {
     return (code, program.loss(interface, lines))
   }
 
-  /// Reads what the program has written to standard error.
+  /// Reads the program's standard error.
   private func readErrors() {
     var bytes = [UInt8](repeating: 0, count: 4_096)
     while true {

@@ -34,7 +34,7 @@ struct LiveOptions: ParsableArguments {
   private static let usualFiles = 10
   private static let usualSize = ByteCount(100 << 20)
 
-  /// The ring, if there is to be one.
+  /// The options of the ring; `nil`: there is none.
   var ring: CaptureRing.Options? {
     keep.map {
       CaptureRing.Options(

@@ -13,7 +13,7 @@ struct EffectivePlan {
 
   private var settings: [Setting] = []
 
-  /// - Parameter plan: what the command comes to.
+  /// - Parameter plan: the plan that results from the command.
   init(_ command: Load, _ plan: LoadPlan) {
     addTarget(command.target)
     if plan.replay == nil { addWorkload(plan.workload) }
@@ -27,7 +27,7 @@ struct EffectivePlan {
     }
   }
 
-  // MARK: settings by their kind; one without a value is left out
+  // MARK: settings by kind; one without a value is omitted
 
   private mutating func add(_ name: String, _ value: RunResult.PlanValue) {
     settings.append(Setting(name: name, value: value, given: value))
@@ -153,7 +153,7 @@ struct EffectivePlan {
 
   var values: [String: RunResult.PlanValue] { Dictionary(settings.map { ($0.name, $0.value) }) { $1 } }
 
-  /// As a plan file, with defaults and derived values in comments.
+  /// The plan as a plan file, with defaults and derived values as comments.
   var toml: String {
     settings.map { setting in
       setting.given.map { Self.assignment(setting.name, $0) } ?? "# " + Self.assignment(setting.name, setting.value)

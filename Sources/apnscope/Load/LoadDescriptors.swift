@@ -2,11 +2,11 @@ import ArgumentParser
 import Reporting
 
 extension Descriptors {
-  /// The pipe that each event loop of a load has beside what every event loop takes.
+  /// The descriptors of the pipe that each event loop of a load has besides its usual ones.
   private static let perLoadingLoop = 2
 
-  /// Throws a usage error when a load needs more file descriptors than this process may open. Raises the soft limit of
-  /// open files to the hard one first.
+  /// Throws a usage error if a load needs more file descriptors than this process may open. Raises the soft limit of
+  /// open files to the hard limit first.
   static func require(connections: Int, threads: Int, servesMetrics: Bool) throws {
     let loops = max(1, min(threads, connections))
     let most = Self.connections(threads: loops, servesMetrics: servesMetrics) - loops * perLoadingLoop

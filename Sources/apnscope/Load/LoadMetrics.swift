@@ -3,7 +3,7 @@ import Measurement
 import MetricsEndpoint
 
 extension LoadSnapshot {
-  /// The counts as Prometheus takes them.
+  /// The counts as Prometheus metrics.
   var metrics: [Metric] {
     func counter(_ name: Metric.Name, _ help: String, _ count: Int) -> Metric {
       Metric(.counter, name, help: help, .integer(count))

@@ -21,7 +21,7 @@ struct Count: Quantity {
   }
 }
 
-/// A rate as typed: 200k/s, 1.5M/s, 600/m; a number alone, as 50k, is that of a second.
+/// A rate as typed: 200k/s, 1.5M/s, 600/m; a number alone, as 50k, is per second.
 struct Rate: Quantity {
   static let notation = "a rate, e.g. 500/s, 200k/s or 600/m, up to 1G/s; a number alone, e.g. 50k, is per second"
 
@@ -30,7 +30,7 @@ struct Rate: Quantity {
   init?(argument: String) {
     let parts = argument.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let number = parts.first.flatMap({ scaled(String($0)) }), number >= 0, number <= 1e9 else { return nil }
-    // Of a second or longer.
+    // The unit of time is a second or longer.
     guard let length = Units.times.size(of: parts.count == 2 ? parts[1] : "s"), length >= 1e9 else { return nil }
     perSecond = number / (length / 1e9)
   }
@@ -60,7 +60,7 @@ struct StageArgument: Quantity {
 }
 
 extension StageArgument {
-  /// As it may be typed.
+  /// The stage as it may be typed.
   var text: String {
     "\(TimeSpan(.seconds(stage.length)).defaultValueDescription):\(stage.from)..\(stage.to)/s"
   }
@@ -69,7 +69,7 @@ extension StageArgument {
 /// `on` or `off`.
 enum Switch: String, CaseIterable, ExpressibleByArgument { case on, off }
 
-/// A gateway as typed: localhost, localhost:2195, 127.0.0.1, ::1 or [::1]:2195; without a port its usual one, 2195.
+/// A gateway as typed: localhost, localhost:2195, 127.0.0.1, ::1 or [::1]:2195; without a port, on the usual one, 2195.
 struct GatewayArgument: Quantity {
   static let notation = "HOST or HOST:PORT, e.g. localhost, 127.0.0.1:2195 or [::1]:2195, with a port from 1 to 65535"
   private static let usualPort = 2195
@@ -88,8 +88,8 @@ struct GatewayArgument: Quantity {
     }
     var host = argument[...]
     if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-    // One colon stands before a port, which this has none of; an IPv6 address has several. A number is a port without
-    // its host.
+    // One colon precedes a port, and this text has no valid one; an IPv6 address has several. A number alone is a
+    // port without a host.
     guard !host.allSatisfy(\.isNumber), host.filter({ $0 == ":" }).count != 1,
       !host.contains(where: { "/[]".contains($0) })
     else {
@@ -110,7 +110,7 @@ struct GatewayArgument: Quantity {
 struct MixArgument: Quantity {
   static let notation = "a value, or values with weights, e.g. 0=1,2=9"
 
-  /// The weight is `nil` where none was typed.
+  /// Values with their weights; a weight is `nil` if none was typed.
   var parts: [(value: String, weight: Double?)]
 
   init?(argument: String) {
@@ -132,7 +132,7 @@ struct MixArgument: Quantity {
     guard !parts.isEmpty else { return nil }
   }
 
-  /// The mix of what the values mean; `nil` when one means nothing.
+  /// The mix of the values' meanings; `nil` if a value has none.
   func mix<Value>(_ read: (String) -> Value?) -> WorkloadPlan.Mix<Value>? {
     var values: [(Value, Double)] = []
     for part in parts {
@@ -147,7 +147,7 @@ struct MixArgument: Quantity {
 struct FaultsArgument: Quantity {
   static let notation = "shares, e.g. missing-token=1e-4,oversize=1%,payload=json_trailing_comma:1%"
 
-  /// All but payloads; the share is `nil` where none was typed.
+  /// All faults except those of payloads; a share is `nil` if none was typed.
   var faults: [(value: String, weight: Double?)] = []
   var payloads: [(code: String, share: Double)] = []
 

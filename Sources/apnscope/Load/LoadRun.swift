@@ -7,7 +7,7 @@ import MetricsEndpoint
 import NIOPosix
 import Reporting
 
-/// One run of a load: from the command line to the verdict.
+/// One load run, from the command line to the verdict.
 struct LoadRun {
   private let command: Load
 
@@ -64,7 +64,7 @@ struct LoadRun {
     if !isSegment { result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) } }
     let document = try result.jsonDocument()
     file?.write(document)
-    // Where the result could not be written the part is all there is.
+    // If the result could not be written, the partial result is kept instead.
     if file?.failure == nil { partial?.remove() }
     output.say(command.result.shown == .json ? document : LoadSummary(result).text)
     try complaining { try history?.append(result, document: document) }
@@ -98,7 +98,7 @@ struct LoadRun {
     return try PartialResult(beside: output, environment, plan: settings.values)
   }
 
-  /// One part of a stream that several runs send.
+  /// Whether the run sends one part of a stream that several runs send together.
   private var isSegment: Bool { (command.workload.segment?.count ?? 1) > 1 }
 
   /// Conditions are on the whole stream, which a segment is not.

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Measurement
 import Reporting
 
-/// The results of loads, or the inspections, that `merge` is given: files, folders, and documents one after another on
+/// The inputs of `merge`, which are results of loads, or inspections: files, folders, and concatenated documents on
 /// standard input.
 ///
 /// For a killed run, `FILE.part` replaces `FILE`. Reports skipped files with reasons.
@@ -19,11 +19,11 @@ struct MergeInputs {
   private var names: [UInt64: String] = [:]
   private let most: Int
 
-  /// Reports an error and throws an exit code when there is no result, or when a named file is not a result of a load.
+  /// Reports an error and throws an exit code if there is no result, or if a named file is not a load's result.
   ///
   /// - Parameters:
-  ///   - leftOut: files to skip in given folders: ledgers, and the result of an earlier merge.
-  ///   - most: as many results are taken.
+  ///   - leftOut: files to skip in folders: ledgers, and the result of an earlier merge.
+  ///   - most: the largest number of results.
   init(_ arguments: [String], leavingOut leftOut: [String], atMost most: Int) throws {
     self.most = most
     for argument in arguments {
@@ -71,14 +71,14 @@ struct MergeInputs {
     let hasPartial = Paths.exists(partial)
     guard Paths.exists(path) || !hasPartial else { return try add(Self.read(partial), partial, isNamed: isNamed) }
     let data = try Self.read(path)
-    // Killed before results were written as a whole, or by something else that wrote it.
+    // The run was killed while the file was incomplete, or another program wrote it.
     if hasPartial, case .unreadable = ResultDocument.content(of: data) {
       return try add(Self.read(partial), partial, isNamed: isNamed)
     }
     let count = parts.count
     try add(data, path, isNamed: isNamed)
     guard hasPartial, parts.count > count, let whole = parts.last?.result else { return }
-    // A run that ends in this moment takes its partial result away.
+    // A run that ends at this moment removes its partial result.
     guard let later = ResultDocument.resultIfAny(of: partial) else { return }
     if later.started > whole.started {
       miss("\(partial) is of a later run than \(path), and that run did not finish")
@@ -126,7 +126,7 @@ struct MergeInputs {
     parts.append(.init(name, try ResultDocument.result(in: data, name)))
   }
 
-  /// Throws for a document that was read already, and for one too many.
+  /// Throws if a document was read before, or exceeds the largest number of results.
   private mutating func note(_ data: Data, _ name: String) throws {
     let digest = ContentDigest(Array(data).rawBytes).value
     if let other = names[digest] {
@@ -146,11 +146,11 @@ struct MergeInputs {
   }
 }
 
-/// JSON objects that follow one another, as the results of several runs on one pipe do.
+/// Concatenated JSON objects, such as the results of several runs in one pipe.
 struct DocumentSequence {
-  /// Where each is; one that is cut ends where the next begins, or the input ends.
+  /// The range of each document; a truncated one ends where the next begins, or at the input's end.
   private(set) var documents: [Range<Int>] = []
-  /// Bytes between them other than white space.
+  /// Bytes between the documents, other than white space.
   private(set) var strayBytes = 0
 
   init(_ bytes: [UInt8]) {

@@ -60,7 +60,7 @@ struct PaceOptions: ParsableArguments {
   /// The options that say when made notifications are due.
   static let paced = ["rate", "rate-per-connection", "stage", "poisson"]
 
-  /// Those of them that are given.
+  /// The names of the pace options that the user set.
   var given: [String] {
     zip(Self.paced, [rate != nil, ratePerConnection != nil, !stage.isEmpty, poisson]).filter(\.1).map(\.0)
   }

@@ -16,7 +16,8 @@ final class PartialResult: Sendable {
 
   private struct State {
     var isBusy = false
-    /// Writing takes a twentieth of one processor at most, however long the result has become.
+    /// The time before which nothing is written: writing uses at most a twentieth of one processor, however long the
+    /// result is.
     var rest = ContinuousClock.now
   }
 
@@ -43,7 +44,7 @@ final class PartialResult: Sendable {
     _ = unsafe unlink(path)
     pool.start()
     pool.submit { status in
-      // On Linux 0 is the thread that asks; it may always step back.
+      // On Linux, 0 is the calling thread; a thread may always lower its priority.
       if status == .active { _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19) }
     }
   }
@@ -79,6 +80,6 @@ final class PartialResult: Sendable {
   /// Waits for the write in progress.
   func end() async { try? await pool.shutdownGracefully() }
 
-  /// For when the result is written, or there is none.
+  /// Removes the file, after the result was written or when there is none.
   func remove() { _ = unsafe unlink(path) }
 }

@@ -7,7 +7,7 @@ import Measurement
 struct Speed: Quantity {
   static let notation = "a factor from 1e-6 to 1e6, or max"
 
-  /// `nil`: as fast as the gateway takes it.
+  /// The speed factor; `nil`: as fast as the gateway reads.
   var factor: Double?
 
   init?(argument: String) {
@@ -46,14 +46,14 @@ struct ReplayOptions: ParsableArguments {
     if replay == nil, speed != nil { throw ValidationError("--speed needs --replay.") }
   }
 
-  /// Its notifications are due as they were recorded.
+  /// Whether notifications are due at their recorded times.
   var isPaced: Bool { replay != nil && effectiveSpeed.factor != nil }
 
   var effectiveSpeed: Speed { speed ?? Speed(1) }
 
   /// Reads the records. The plan's segment and count must be known.
   ///
-  /// - Parameter hasDuration: the plan says when it ends; else it ends when all is sent.
+  /// - Parameter hasDuration: the plan has a duration; otherwise the run ends when all records are sent.
   func apply(to plan: inout LoadPlan, hasDuration: Bool) throws {
     guard let path = self.replay else { return }
     let replay = try read(path)
@@ -66,7 +66,7 @@ struct ReplayOptions: ParsableArguments {
       plan.pace = .recorded(replay, speed: factor)
       seconds += (replay.length / .seconds(1) / factor).rounded(.up)
     }
-    // A day more than it takes: a gateway may be slow.
+    // A day more than the replay takes: a gateway may be slow.
     if !hasDuration { plan.duration = min(.seconds(Int(nearest: min(seconds, 1e9))), TimeSpan.longest) }
   }
 

@@ -6,7 +6,7 @@ import Reporting
 
 /// Results of commands as JSON documents.
 enum ResultDocument {
-  /// Longest document in bytes: a day's series takes a twentieth of it.
+  /// The longest document, in bytes: the series of a day needs a twentieth of it.
   static let maximumLength = 1 << 28
 
   /// The header of every document.
@@ -15,19 +15,19 @@ enum ResultDocument {
     var kind: String
   }
 
-  /// Of which command it is the result: `load`, `simulate`.
+  /// The kind of a result, named after its command: `load`, `simulate`.
   static func kind(of path: String) throws -> String {
     let data = try contents(of: path)
     return try decoding(path, "a result") { try $0.decode(Header.self, from: data).kind }
   }
 
-  /// The same without error messages; `nil` if it is not a result, or unreadable.
+  /// The kind of a result, without error messages; `nil` if the file is not a result, or unreadable.
   static func kindIfAny(of path: String) -> String? {
     guard let bytes = try? WholeFile.read(path, maximumLength: maximumLength) else { return nil }
     return try? JSONDecoder().decode(Header.self, from: Data(bytes)).kind
   }
 
-  /// A result of a load; `nil` for whatever else is there, or is not. Says nothing.
+  /// The result of a load, without error messages; `nil` if the file is something else, or does not exist.
   static func resultIfAny(of path: String) -> RunResult? {
     guard let bytes = try? WholeFile.read(path, maximumLength: maximumLength),
       let header = try? JSONDecoder().decode(Header.self, from: Data(bytes)), header.kind == RunResult().kind
@@ -42,12 +42,12 @@ enum ResultDocument {
     try read(path, kind: RunResult().kind, schema: RunResult().schema)
   }
 
-  /// The same for a ledger of a simulator.
+  /// Reads the ledger of a simulator; throws an exit code after reporting an error.
   static func readLedger(_ path: String) throws -> Ledger {
     try read(path, kind: Ledger().kind, schema: Ledger().schema)
   }
 
-  /// The same for a search for a capacity.
+  /// Reads the result of a capacity search; throws an exit code after reporting an error.
   static func readCapacity(_ path: String) throws -> CapacityDocument {
     try read(path, kind: CapacityDocument().kind, schema: CapacityDocument().schema, oldest: 1)
   }
@@ -65,14 +65,14 @@ enum ResultDocument {
     try decode(data, name, kind: RunResult().kind, schema: RunResult().schema, oldest: RunResult().schema)
   }
 
-  /// The same for an inspection.
+  /// Decodes an inspection; throws an exit code after reporting an error.
   static func inspection(in data: Data, _ name: String) throws -> InspectionReport {
     let document: InspectionDocument = try decode(
       data, name, kind: InspectionDocument.kind, schema: InspectionDocument.schema, oldest: InspectionDocument.schema)
     return document.report
   }
 
-  /// The kind of a document, as far as its beginning tells.
+  /// The kind of a document, as far as its beginning shows.
   enum Content {
     case document(kind: String)
     /// JSON, and no document of a command.

@@ -79,7 +79,7 @@ struct TargetOptions: ParsableArguments {
     if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
   }
 
-  /// The files that are read; a folder stands for those in it.
+  /// The files that are read; a folder stands for its files.
   var files: [String] { [identity, key, passPhraseFile, ca].compactMap { $0 } }
 
   func requireIdentity() throws {

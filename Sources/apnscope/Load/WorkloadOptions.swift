@@ -76,7 +76,7 @@ struct WorkloadOptions: ParsableArguments {
     "priority", "expiration", "faults",
   ]
 
-  /// Those of them that are given.
+  /// The names of the workload options that the user set.
   var given: [String] {
     let areGiven = [
       seed != nil, command != nil, tokens != nil, tokenLength != nil, payload != nil, payloadFrom != nil,
@@ -139,7 +139,7 @@ struct WorkloadOptions: ParsableArguments {
     if text == "none" { return .some(nil) }
     guard text.hasPrefix("+") else { return UInt32(text).map { .some(.at($0)) } }
     let length = String(text.dropFirst())
-    // The unit of an expiration is the second, so a number alone has one.
+    // Expirations are in seconds, so a number alone is one, too.
     guard let time = TimeSpan(argument: length) ?? TimeSpan(argument: length + "s") else { return nil }
     let (seconds, rest) = time.duration.components
     return rest == 0 ? .some(.after(seconds: UInt32(clamping: seconds))) : nil

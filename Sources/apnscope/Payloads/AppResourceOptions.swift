@@ -45,7 +45,7 @@ struct AppResourceOptions: ParsableArguments {
     return try StringsFile.read(path, maximumLength: maxResourceLength.bytes)
   }
 
-  /// Throws where a file is no good.
+  /// Throws if a file cannot be used.
   func resources() throws(FileFailure) -> AppResources {
     var resources = AppResources()
     if let table = try table() { resources.strings[language] = table }
@@ -54,7 +54,7 @@ struct AppResourceOptions: ParsableArguments {
   }
 }
 
-/// `Localizable.strings`: `"KEY" = "format";`, or the same as a property list.
+/// `Localizable.strings`: lines `"KEY" = "format";`, or a property list with the same content.
 enum StringsFile {
   static func read(_ path: String, maximumLength: Int) throws(FileFailure) -> [String: String] {
     let bytes = try wholeFile(path, maximumLength)
@@ -104,7 +104,7 @@ enum CategoryFile {
     }
   }
 
-  /// Where the file is not what it should be.
+  /// The position of the error in the file, and the reason.
   private static func reason(_ error: any Error) -> String {
     func place(_ context: DecodingError.Context) -> String {
       context.codingPath.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: ".")

@@ -69,7 +69,7 @@ struct Lint: ParsableCommand {
       do {
         try read(file, &judge, &report, output, strings)
       } catch let error as FileFailure {
-        // With one file the error is the outcome; with many the others are judged as well.
+        // With one file, its error is the outcome; with several, the other files are still judged.
         if let failure { complain("\(failure)") }
         failure = error
       }
@@ -106,7 +106,7 @@ struct Lint: ParsableCommand {
 struct LintReport {
   /// The name in messages of the file that is read.
   var name = ""
-  /// There are several files, so that each payload tells its own.
+  /// There are several files, so each payload is shown with its file.
   let tellsFiles: Bool
   private var payloads = 0
   private var kinds: [PayloadKind: Int] = [:]

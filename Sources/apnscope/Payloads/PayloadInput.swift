@@ -27,16 +27,16 @@ struct PayloadInputOptions: ParsableArguments {
   }
 }
 
-/// The payloads of a file: one that fills it, or one a line; a line may also be a record of a notification, and other
-/// records are passed over.
+/// The payloads of a file: a single one, or one per line. A line may also be a notification's record; other records are
+/// skipped.
 struct PayloadInput {
-  /// A payload, and what its record tells of it.
+  /// A payload, with the facts from its record.
   struct Item {
     var payload: [UInt8]
-    /// The line that it stands in, from 1; `nil` where it fills the file.
+    /// The payload's line, from 1; `nil` if it is the whole file.
     var line: Int?
     var frame: PushFrame?
-    /// The payload was taken out of a record, so that its places are none of the file.
+    /// The payload was extracted from a record, so that positions in it are not positions in the file.
     var isRecorded = false
   }
 
@@ -63,7 +63,8 @@ struct PayloadInput {
     }
   }
 
-  /// Two lines or more, and each begins an object, or the first one is a whole object; or a single record.
+  /// Whether the file has one payload per line: two lines or more, of which each begins an object or the first is a
+  /// complete object; or a single record.
   private static func looksLikeLines(_ bytes: [UInt8]) -> Bool {
     let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: 1_000).filter { !isBlank($0) }
     guard let first = lines.first, first.first == UInt8(ascii: "{") else { return false }
@@ -78,7 +79,7 @@ struct PayloadInput {
   /// Calls `body` with each payload, until it returns `false`. Throws at a record that cannot be used.
   func eachItem(_ body: (Item) throws -> Bool) throws {
     if isOne {
-      // Editors end a file with a line break, which is no part of the payload that is sent.
+      // Editors end a file with a line break, which is not part of the payload as sent.
       var payload = bytes[...]
       if payload.count > 1, payload.last == UInt8(ascii: "\n") {
         payload.removeLast()
@@ -105,7 +106,7 @@ struct PayloadInput {
     }
   }
 
-  /// `nil`: a record of something else.
+  /// `nil`: a record of another type.
   private static func item(_ line: [UInt8], _ number: Int) throws -> Item? {
     guard line.starts(with: Array("{\"type\":\"".utf8)), JSONText.scan(line.rawBytes) != .invalid,
       let type = type(line.rawBytes)

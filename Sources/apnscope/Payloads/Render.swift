@@ -72,7 +72,7 @@ struct Render: ParsableCommand {
 }
 
 extension PayloadRendering {
-  /// For people, a line each.
+  /// For people, one line per part.
   func lines(_ system: SystemVersion, language: String) -> [String] {
     var lines = ["iOS \(system == .iOS8 ? "8.2" : "\(system.rawValue)"), \(ControlCharacters.escaped(language))"]
     func add(_ name: String, _ text: String?) {
@@ -157,7 +157,7 @@ extension PayloadRendering {
 }
 
 extension PayloadRendering.Note {
-  /// In words.
+  /// The note in words.
   var explanation: String {
     switch self {
     case .alertIgnored: "the alert is neither a text nor a dictionary"

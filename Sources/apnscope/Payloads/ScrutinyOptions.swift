@@ -11,7 +11,7 @@ struct PayloadRefusal: ExpressibleByArgument, CustomStringConvertible {
   init?(argument: String) {
     guard argument.hasPrefix("status="), let number = UInt8(argument.dropFirst("status=".count)) else { return nil }
     status = BinaryStatus(rawValue: number)
-    // They would accept what they name.
+    // Responses with these statuses accept the notification that they name.
     if status == .noError || status == .shutdown { return nil }
   }
 

@@ -43,7 +43,7 @@ struct Compare: ParsableCommand {
       open a file; 74 cannot write.
       """)
 
-  // Of all strategies this one alone keeps the --, and still reads options in any place.
+  // The only strategy that keeps the -- and still accepts options in any position.
   @Argument(
     parsing: .allUnrecognized,
     help: ArgumentHelp("Results of side A, then --, then those of side B.", valueName: "results"),

@@ -68,7 +68,7 @@ struct Report: ParsableCommand {
   var inputs: [String]
 
   private var input: String { inputs[0] }
-  /// Only captures may be several.
+  /// Whether there are several inputs, which have to be captures.
   private var areSeveral: Bool { inputs.count > 1 || Paths.isDirectory(input) }
 
   @Option(

@@ -14,7 +14,7 @@ func requireFolder(_ output: String?) throws {
 struct ReportFolder {
   private let folder: OutputFolder
 
-  /// Makes the folder, and those that it is in.
+  /// Creates the folder, and its missing parents.
   init(_ path: String) throws(FileFailure) { folder = try OutputFolder(path) }
 
   /// The files of a report, including an earlier one, without copies of its inputs.
@@ -27,11 +27,11 @@ struct ReportFolder {
     return ["\(folder)report.html", "\(folder)report.md"] + charts
   }
 
-  /// Writes `report.html`, `report.md` and its charts, and copies of files; says the names of the first two.
+  /// Writes `report.html`, `report.md` with its charts, and copies of files; reports the paths of the first two.
   ///
   /// - Parameter files: names in the folder, and the files copied to them.
   func write(_ page: Page, copying files: [(name: String, from: String)]) throws {
-    // Read before anything is written: they may be in this folder. One that is its own copy is left alone.
+    // Read before anything is written, since they may be in this folder. A file that is its own copy is skipped.
     let copies = try files.filter { !FilesInUse.isSame($0.from, folder.path + $0.name) }.map { file in
       do {
         return (file.name, try WholeFile.read(file.from, maximumLength: ResultDocument.maximumLength))
@@ -70,7 +70,7 @@ struct ReportFolder {
     )
   }
 
-  /// Writes the page in both forms, and the documents. An earlier report stays unchanged unless there is space for all
+  /// Writes the page in both forms, and the documents. An earlier report stays unchanged if there is no space for all
   /// of them.
   func write(_ page: Page, _ documents: [(name: String, bytes: [UInt8])]) throws(FileFailure) {
     let markdown = page.markdown()
@@ -83,7 +83,7 @@ struct ReportFolder {
   /// Throws when a file of the folder cannot be written; changes nothing.
   func check(_ name: String) throws(FileFailure) { try folder.check(name) }
 
-  /// Those of an earlier report that had more.
+  /// Removes the charts of an earlier report that had more of them.
   private func removeCharts(after count: Int) {
     var number = count + 1
     while unsafe unlink("\(folder.path)chart-\(number).svg") == 0 { number += 1 }

@@ -174,7 +174,7 @@ struct TraceReading {
   }
 }
 
-/// Reads the lines of a file of records twice: first for what later records say of earlier ones.
+/// Reads the lines of a file of records twice: first for facts that later records add to earlier ones.
 private struct RecordsPass: ~Copyable {
   var reader: RecordReader
   private let path: String

@@ -3,7 +3,8 @@ import Bytes
 import GatewaySimulator
 import PushModel
 
-/// Which notifications are refused, as typed: `every=1000`, `probability=0.001,status=8`, `prefix=dead`, `tokens=FILE`.
+/// Which notifications are rejected, as typed: `every=1000`, `probability=0.001,status=8`, `prefix=dead`,
+/// `tokens=FILE`.
 struct RejectionSpecification: Quantity {
   static let notation =
     "every=N, probability=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10)"
@@ -50,7 +51,7 @@ struct RejectionSpecification: Quantity {
     self.status = status
   }
 
-  /// Reads the file of tokens, if there is one: hexadecimal, one a line.
+  /// Reads the file of tokens, if there is one: hexadecimal, one per line.
   func rejection() throws -> Behavior.RejectionRule {
     switch condition {
     case .ready(let condition): return Behavior.RejectionRule(condition, status: status)

@@ -101,8 +101,8 @@ struct Simulate: AsyncParsableCommand {
       ])
   }
 
-  /// The file of the feedback list; `nil`: it is in memory. Without a feedback service there is no file unless it is named:
-  /// two gateways with one identity can then run beside each other.
+  /// The file of the feedback list; `nil`: it is in memory. Without a feedback service there is a file only if it is
+  /// named, so that two gateways with one identity can run at the same time.
   var feedbackListFile: String? {
     if let named = devices.feedbackList { return named == DeviceOptions.memory ? nil : named }
     return listening.noFeedback ? nil : tls.identity.map { "\($0)/feedback.sqlite" }

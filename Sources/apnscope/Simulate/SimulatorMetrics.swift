@@ -3,7 +3,7 @@ import Measurement
 import MetricsEndpoint
 
 extension Simulator {
-  /// The ledger's counts as Prometheus takes them.
+  /// The ledger's counts as Prometheus metrics.
   func metrics() async -> [Metric] {
     let ledger = await snapshot()
     let open = await openConnections()

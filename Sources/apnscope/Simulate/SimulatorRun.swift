@@ -9,7 +9,7 @@ import NIOPosix
 import Reporting
 import UnixSignals
 
-/// One run of the simulator: from the command line to the final ledger.
+/// One run of the simulator, from the command line to the final ledger.
 struct SimulatorRun {
   private let command: Simulate
 
@@ -62,14 +62,14 @@ struct SimulatorRun {
 
   // MARK: the beginning
 
-  /// Not more connections than there are file descriptors for, of which every one takes one.
+  /// The largest number of connections, within the file descriptors that the process may open.
   private func connectionLimit(_ options: SimulatorOptions) throws -> Int {
     let most = Descriptors.connections(threads: options.threads, servesMetrics: command.books.metrics != nil)
     guard most > 0 else {
       complain(Descriptors.problem)
       throw ExitStatus.unavailable
     }
-    // Of the default the help says that it is as many as there is room for.
+    // The help documents that the default depends on the descriptors; only an explicit value is reported.
     if let wanted = command.limits.maxConnections, wanted > most {
       complain(
         "--max-connections is lowered from \(grouped(wanted)) to \(grouped(most)): this process may open \(grouped(Descriptors.limit)) files at a time (ulimit -n)"

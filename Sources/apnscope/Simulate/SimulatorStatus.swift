@@ -30,7 +30,7 @@ struct SimulatorStatus {
     lastTime = now
   }
 
-  /// Takes the line away for something else that is to be written.
+  /// Removes the line while something else is written.
   mutating func interrupt(_ body: () -> Void) {
     end()
     body()
