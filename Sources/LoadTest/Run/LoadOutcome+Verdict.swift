@@ -45,8 +45,11 @@ extension LoadOutcome {
     switch givenUp {
     case nil: return nil
     case .permanentFailure(let reason): return reason
+    case .lost(nil) where tally.opened > 0:
+      // No attempt failed: the next one was not due yet.
+      return "gave up: no connection was up for \(patience): the gateway had closed all \(tally.opened) of them"
     case .lost(let lastError):
-      return "gave up: no connection could be established for \(patience): \(lastError)"
+      return "gave up: no connection could be established for \(patience): \(lastError ?? "no answer")"
     case .useless(let opened):
       return
         "gave up: for \(patience) the gateway closed every connection, \(opened) of them, before anything was proven accepted"

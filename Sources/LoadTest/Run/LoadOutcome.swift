@@ -4,8 +4,8 @@ import Measurement
 public struct LoadOutcome: Sendable {
   /// Why a run ended early.
   public enum GivingUp: Sendable, Equatable {
-    /// For as long as the plan allows, no connection could be made.
-    case lost(lastError: String)
+    /// For as long as the plan allows, no connection could be made. `lastError` is `nil` if no attempt failed.
+    case lost(lastError: String?)
     /// For as long as the plan allows, so many connections were made, and the gateway closed each before it had settled
     /// anything.
     case useless(opened: Int)

@@ -221,7 +221,7 @@ public final class LoadRunner: Sendable {
       if await loopRunners.all({ $0.isCutOff }) {
         let opened = await loopRunners.gather { $0.openedSinceOfUse }.reduce(0, +)
         if opened > 0 { return .givenUp(.useless(opened: opened)) }
-        return .givenUp(.lost(lastError: await loopRunners.lastError() ?? "no answer"))
+        return .givenUp(.lost(lastError: await loopRunners.lastError()))
       }
       // Behind the end the loops are in the next phase already.
       if await loopRunners.all({ $0.isAllSent }), context.clock() < end { return .allSent }
