@@ -278,8 +278,8 @@ public struct Dissection {
   ) throws -> CaptureOutcome {
     var dump = dump
     let contents: DumpContents
-    if let told = options.dumpContents {
-      contents = told
+    if let known = options.dumpContents {
+      contents = known
     } else {
       contents = try DumpGuess(dump.beginning, of: dump.beginningOfFile, options.limits).contents
     }

@@ -33,7 +33,7 @@ where Name.RawValue == String {
   }
 
   /// Names and counts, the highest count first; equal counts are sorted by name.
-  public var mostFirst: [(name: String, count: Int)] {
+  public var byCount: [(name: String, count: Int)] {
     byName.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { (name: $0.key, count: $0.value) }
   }
 

@@ -119,7 +119,9 @@ extension RunResult.Latency: Codable {
       case .always(let path):
         self[keyPath: path] = try container.decode(LatencyHistogram.self, forKey: key)
       case .emptyBefore(let path):
-        if let told = try container.decodeIfPresent(LatencyHistogram.self, forKey: key) { self[keyPath: path] = told }
+        if let stored = try container.decodeIfPresent(LatencyHistogram.self, forKey: key) {
+          self[keyPath: path] = stored
+        }
       case .absentBefore(let path, _):
         self[keyPath: path] = try container.decodeIfPresent(LatencyHistogram.self, forKey: key)
       }

@@ -169,7 +169,7 @@ extension RunResult {
       joined.listed += stalls.listed.map { .init(tS: finite($0.tS + delay), ms: $0.ms) }
     }
     joined.listed.sort { $0.tS < $1.tS }
-    joined.listed.removeLast(max(0, joined.listed.count - Stalls.mostListed))
+    joined.listed.removeLast(max(0, joined.listed.count - Stalls.maximumListed))
     return joined
   }
 
@@ -238,9 +238,9 @@ extension RunResult {
 
   /// The number of connection numbers in use: the plan's, or, in a merged result, those that occur.
   private var connectionCount: Int {
-    let told = timeline.spans.reduce(0) { max($0, sum($1.connection, 1)) }
-    guard case .number(let planned) = plan["connections"], (0..<1e9).contains(planned) else { return told }
-    return max(told, Int(planned))
+    let seen = timeline.spans.reduce(0) { max($0, sum($1.connection, 1)) }
+    guard case .number(let planned) = plan["connections"], (0..<1e9).contains(planned) else { return seen }
+    return max(seen, Int(planned))
   }
 
   // MARK: mismatches

@@ -17,7 +17,7 @@ struct Missing {
     }
     for part in parts {
       var text = "1/1"
-      if case .text(let told) = part.result.plan["segment"] { text = told }
+      if case .text(let named) = part.result.plan["segment"] { text = named }
       guard let of = Segments(text) else {
         misfits.append("\(part.name): '\(text)' is not a segment")
         continue

@@ -62,7 +62,7 @@ extension RunResult {
     /// The shortest stall, in milliseconds.
     package static let shortestMs = 10.0
     /// Most that are listed; all are counted.
-    package static let mostListed = 1_000
+    package static let maximumListed = 1_000
 
     /// The number of stalls in the measured phase; the next two values are of that phase, too.
     public var count = 0

@@ -295,8 +295,8 @@ extension RunResult.Verdict.Threshold {
     expression = try container.decode(String.self, forKey: .expression)
     passed = try container.decode(Bool.self, forKey: .passed)
     reason = try container.decodeIfPresent(String.self, forKey: .reason)
-    let told = try container.decodeIfPresent(Double.self, forKey: .value)
-    value = told == 0 && reason != nil ? nil : told
+    let stored = try container.decodeIfPresent(Double.self, forKey: .value)
+    value = stored == 0 && reason != nil ? nil : stored
   }
 }
 

@@ -43,7 +43,7 @@ extension Schema {
   }
 
   /// The most problems that are reported for one output.
-  static let mostProblems = 100
+  static let maximumProblems = 100
 
   /// The problems of an output, in its order, up to a hundred; empty when it is valid.
   ///
@@ -71,7 +71,7 @@ private struct SchemaCheck {
   init(age: Schema.Age) { self.age = age }
 
   private mutating func note(_ path: String, _ kind: Schema.Problem.Kind) {
-    if problems.count < Schema.mostProblems { problems.append(Schema.Problem(path, kind)) }
+    if problems.count < Schema.maximumProblems { problems.append(Schema.Problem(path, kind)) }
   }
 
   mutating func check(_ bytes: [UInt8], _ shape: Shape, at path: String) {

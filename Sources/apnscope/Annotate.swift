@@ -95,11 +95,11 @@ struct Annotate: ParsableCommand {
   private func stories(_ decoding: DecodingOptions, _ secrets: Secrets) throws -> TraceReport.Stories {
     let tally = StoryTally(listed: comments.maxComments)
     var options = StoryCollector.Options()
-    options.tellsTokens = false
+    options.writesTokens = false
     options.apply(limits)
     let collector = StoryCollector(options, into: tally)
     _ = try RecordingReader([input], decoding, into: collector, secrets: secrets, isQuiet: true)
-    try collector.tellOrFail()
+    try collector.writeOrFail()
     return tally.stories
   }
 

@@ -10,7 +10,7 @@ struct Follow: ParsableCommand {
   }
 
   /// The types of records that are written.
-  enum Told: String, CaseIterable, ExpressibleByArgument {
+  enum WrittenRecord: String, CaseIterable, ExpressibleByArgument {
     case story = "notification_story"
     case token
   }
@@ -87,10 +87,11 @@ struct Follow: ParsableCommand {
     @Option(
       name: .customLong("type"), parsing: .singleValue,
       help: ArgumentHelp(
-        "Only records of this type: \(Told.allCases.map(\.rawValue).joined(separator: ", ")).", valueName: "type"))
-    var types: [Told] = []
+        "Only records of this type: \(WrittenRecord.allCases.map(\.rawValue).joined(separator: ", ")).",
+        valueName: "type"))
+    var types: [WrittenRecord] = []
 
-    func tells(_ type: Told) -> Bool { types.isEmpty || types.contains(type) }
+    func writes(_ type: WrittenRecord) -> Bool { types.isEmpty || types.contains(type) }
 
     @Option(
       help: ArgumentHelp(
@@ -118,7 +119,7 @@ struct Follow: ParsableCommand {
   func validate() throws {
     try live.check(recordings.inputs)
     if stories.repeatAfter.duration <= .zero { throw ValidationError("--repeat-after must be more than 0s.") }
-    if !stories.tells(.story), !stories.outcome.isEmpty {
+    if !stories.writes(.story), !stories.outcome.isEmpty {
       throw ValidationError("--outcome is of stories, and --type token leaves them out.")
     }
     if let output, Paths.isDirectory(output) {
@@ -133,8 +134,8 @@ struct Follow: ParsableCommand {
     var options = StoryCollector.Options()
     options.selection = which.selection
     options.outcomes = Set(stories.outcome)
-    options.tellsStories = stories.tells(.story)
-    options.tellsTokens = stories.tells(.token) && stories.outcome.isEmpty
+    options.writesStories = stories.writes(.story)
+    options.writesTokens = stories.writes(.token) && stories.outcome.isEmpty
     options.repeatAfter = Int64((stories.repeatAfter.duration / .nanoseconds(1)).rounded())
     options.resendWithin = resends.nanoseconds
     options.isPart = selection.isPart
@@ -158,7 +159,7 @@ struct Follow: ParsableCommand {
     let reading = try RecordingReader(recordings.inputs, decoding, live: live, into: collector)
     // If nothing could be read, the file stays unchanged.
     if reading.hasRead {
-      try collector.tellOrFail()
+      try collector.writeOrFail()
       try outputs.check()
     }
     let code = reading.exitCode(strict: stories.strict)

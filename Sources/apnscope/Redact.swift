@@ -99,9 +99,9 @@ struct Redact: ParsableCommand {
       complain("\(dump): is a raw dump and has no packets; 'decode --redact' writes its records")
       throw ExitStatus.damaged
     }
-    if capture.counts.telling > 0 { try write(capture, to: output) }
+    if capture.counts.withRecords > 0 { try write(capture, to: output) }
     complain(capture.counts.text)
-    if capture.counts.telling == 0 { throw ExitStatus.damaged }
+    if capture.counts.withRecords == 0 { throw ExitStatus.damaged }
   }
 
   private func write(_ capture: ClearCapture, to output: ReplacedFile) throws {
@@ -147,7 +147,7 @@ extension ClearCounts {
       connections == 0
       ? "no connection can be written, and nothing is"
       : "\(counted(connections, "connection")) without notifications and feedback alone can be written, and nothing is"
-    let beginning = telling > 0 ? written : nothing
+    let beginning = withRecords > 0 ? written : nothing
     return leftOut.isEmpty ? beginning : "\(beginning); left out: \(leftOut)"
   }
 }

@@ -10,8 +10,8 @@ extension StoryCollector.Options {
 }
 
 extension StoryCollector {
-  /// `tell()`, with the failure that commands report.
-  func tellOrFail() throws(FileFailure) {
-    do { try tell() } catch { throw FileFailure(.writeFailed, error.folder, error.problem) }
+  /// `write()`, with the failure that commands report.
+  func writeOrFail() throws(FileFailure) {
+    do { try write() } catch { throw FileFailure(.writeFailed, error.folder, error.problem) }
   }
 }

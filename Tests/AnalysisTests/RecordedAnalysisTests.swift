@@ -69,7 +69,7 @@ struct RecordedAnalysisTests {
     let tally = CountedStories()
     let collector = StoryCollector(StoryCollector.Options(), into: tally)
     try Self.read(lines, into: collector)
-    try collector.tell()
+    try collector.write()
     #expect(tally.sendings == Self.count(lines, "notification"))
   }
 

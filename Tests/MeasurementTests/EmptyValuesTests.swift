@@ -31,7 +31,7 @@ struct EmptyValuesTests {
     #expect(Self.set(RunResult.Merged()) == ["together = true"])
     #expect(Self.set(RunResult.Replay()) == [])
     #expect(RunResult.currentMeasure == 2 && RunResult.Bins.most == 36_000)
-    #expect(RunResult.Stalls.shortestMs == 10 && RunResult.Stalls.mostListed == 1_000)
+    #expect(RunResult.Stalls.shortestMs == 10 && RunResult.Stalls.maximumListed == 1_000)
   }
 
   @Test("A ledger, a trial and the progress of a run")

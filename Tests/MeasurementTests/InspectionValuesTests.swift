@@ -32,7 +32,7 @@ struct InspectionValuesTests {
     counts.merge([.lost: 1, .truncated: 0], +)
     #expect(counts[.lost] == 4 && counts[.truncated] == 0 && counts[.captureEnd] == nil)
     #expect(counts.positive.sorted.map(\.name) == ["before_capture", "lost"])
-    #expect(counts.mostFirst.map(\.name) == ["lost", "before_capture", "truncated"])
+    #expect(counts.byCount.map(\.name) == ["lost", "before_capture", "truncated"])
     counts[.lost] = nil
     #expect(counts == [.beforeCapture: 3, .truncated: 0])
   }

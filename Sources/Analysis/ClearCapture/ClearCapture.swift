@@ -129,7 +129,7 @@ package final class ClearCapture: RecordSink {
     }
     counts.connections += 1
     if record.notifications + record.errorResponses + record.feedbackTuples > 0 || record.service == .feedback {
-      counts.telling += 1
+      counts.withRecords += 1
     }
     while written.count <= record.connection / 64 { written.append(0) }
     written[record.connection / 64] |= 1 << UInt64(record.connection % 64)

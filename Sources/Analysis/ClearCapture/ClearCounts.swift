@@ -34,7 +34,7 @@ package struct ClearCounts: Sendable, Equatable {
   package var packets = 0
   /// Connections among these with notifications, error responses or feedback tuples, or to a feedback service that
   /// listed nothing.
-  package var telling = 0
+  package var withRecords = 0
   /// Connections left out.
   package var notDecrypted = 0
   package var beginningMissing = 0

@@ -91,26 +91,26 @@ extension TraceReport {
   /// inspection may have tracked fewer notifications.
   package mutating func add(_ stories: Stories) {
     self.stories = stories
-    let told = InspectionReport.Stories(stories)
-    inspection.stories?.takeOutcomes(of: told)
+    let counted = InspectionReport.Stories(stories)
+    inspection.stories?.takeOutcomes(of: counted)
     takeLosses(of: stories)
     for (kind, count) in [
-      (FindingKind.neverResent, told.lost), (.notSeenAgain, told.notSeenAgain.sum),
-      (.acceptedTwice, told.acceptedTwice),
+      (FindingKind.neverResent, counted.lost), (.notSeenAgain, counted.notSeenAgain.sum),
+      (.acceptedTwice, counted.acceptedTwice),
     ] {
       let place = inspection.findings.firstIndex { $0.kind == kind }
       if let place, count == 0 {
         inspection.findings.remove(at: place)
       } else if let place {
         inspection.findings[place].count = count
-        inspection.findings[place].text = text(kind, count, told)
+        inspection.findings[place].text = text(kind, count, counted)
       } else if count > 0 {
         let order = FindingKind.allCases
         let next = inspection.findings.firstIndex { row in
           (order.firstIndex(of: row.kind) ?? 0) > (order.firstIndex(of: kind) ?? 0)
         }
         inspection.findings.insert(
-          InspectionReport.FindingRow(kind, count: count, text: text(kind, count, told)),
+          InspectionReport.FindingRow(kind, count: count, text: text(kind, count, counted)),
           at: next ?? inspection.findings.count)
       }
     }

@@ -56,7 +56,7 @@ public struct Inspection: RecordSink {
   private struct EarlyResponses {
     var records: [ErrorResponseRecord] = []
     /// Responses whose final records have come.
-    var told = 0
+    var settled = 0
   }
 
   public init(limits: Limits = Limits()) {
@@ -213,10 +213,10 @@ public struct Inspection: RecordSink {
     let index = tallies.index(of: record.place.connection)
     let beginning = record.notification.flatMap { refused.removeValue(forKey: [record.place.connection, $0]) }
     // Losses of a connection belong to the last response that names a notification: it proved earlier ones accepted.
-    let takesLoss = record.notification != nil && record.response.status != .noError
+    let endsLoss = record.notification != nil && record.response.status != .noError
     if let index {
       tallies[index].isAnswered = true
-      if takesLoss, let row = tallies[index].lossRow {
+      if endsLoss, let row = tallies[index].lossRow {
         losses[row] = -1
         tallies[index].lossRow = nil
       }
@@ -225,11 +225,11 @@ public struct Inspection: RecordSink {
     if let index, tallies[index].firstError == nil { tallies[index].firstError = record }
     report.errorsByStatus[Int(record.response.status.rawValue), default: 0] += 1
     report.errorCount += 1
-    early[record.place.connection]?.told += 1
+    early[record.place.connection]?.settled += 1
     if report.errors.count < limits.listed {
       report.errors.append(InspectionReport.ErrorRow(record, beginning))
       losses.append(-1)
-      if let index, takesLoss {
+      if let index, endsLoss {
         losses[losses.count - 1] = tallies[index].loss
         tallies[index].lossRow = losses.count - 1
       }
@@ -325,7 +325,7 @@ public struct Inspection: RecordSink {
       for command in 0..<3 { copy.report.notificationsByCommand[command] += tally.commands[command] }
     }
     // Fates and the error responses that decided them are shown as of the same moment.
-    let open = early.sorted { $0.key < $1.key }.flatMap { $0.value.records.dropFirst($0.value.told) }
+    let open = early.sorted { $0.key < $1.key }.flatMap { $0.value.records.dropFirst($0.value.settled) }
     for record in open {
       let beginning = record.notification.flatMap { refused[[record.place.connection, $0]] }
       copy.report.add(early: record, beginning, listed: limits.listed)
@@ -344,17 +344,17 @@ public struct Inspection: RecordSink {
       copy.report.summary.errorResponses = copy.report.errorCount
     }
     copy.shared.trackAll()
-    let told = copy.told
+    let tracked = copy.tracked
     // What a response discarded on an open connection is tracked already. Whether untracked notifications are
     // selected is unknown.
     let notTracked = report.selection == nil ? copy.shared.tracked.lossesNotTracked : 0
-    copy.report.fates.discarded = max(copy.report.fates.discarded, told.discarded + notTracked)
+    copy.report.fates.discarded = max(copy.report.fates.discarded, tracked.discarded + notTracked)
     let fates = copy.report.fates
     copy.report.fates.unknown = max(0, summary.notifications - fates.accepted - fates.rejected - fates.discarded)
-    return copy.finish(told)
+    return copy.finish(tracked)
   }
 
-  private var told: TrackedStories { TrackedStories(shared.tracked, shared.unseen, shared.topics) }
+  private var tracked: TrackedStories { TrackedStories(shared.tracked, shared.unseen, shared.topics) }
 
   /// Everything seen so far, counted up. Call it once, when reading has ended.
   ///
@@ -364,23 +364,23 @@ public struct Inspection: RecordSink {
   public mutating func finish(withCounts: Bool = false, shard: Shard? = nil) -> InspectionReport {
     shared.trackAll()
     if let shard, shard.count > 1 { shared.unseen.isPart = true }
-    return finish(told, withCounts: withCounts, shard: shard)
+    return finish(tracked, withCounts: withCounts, shard: shard)
   }
 
   private mutating func finish(
-    _ told: TrackedStories, withCounts: Bool = false, shard: Shard? = nil
+    _ tracked: TrackedStories, withCounts: Bool = false, shard: Shard? = nil
   ) -> InspectionReport {
-    told.report(into: &shared.findings)
+    tracked.report(into: &shared.findings)
     let notTracked = shared.tracked.lossesNotTracked
     if notTracked > 0 { shared.findings.note(.lostNotTracked, count: notTracked, packet: 0) }
     for (index, loss) in losses.enumerated() where loss >= 0 {
-      let known = told.losses[loss]
+      let known = tracked.losses[loss]
       report.errors[index].outcomes = known?.outcomes
       // Nothing is known when nothing of it could be tracked.
       report.errors[index].sentAgain = known?.sentAgain ?? (report.errors[index].discarded == 0 ? 0 : nil)
     }
-    if report.summary.notifications > 0 { report.stories = stories(told) }
-    if withCounts { report.counts = counts(shard, told) }
+    if report.summary.notifications > 0 { report.stories = stories(tracked) }
+    if withCounts { report.counts = counts(shard, tracked) }
     if withCounts, let shard, shard.count > 1 {
       let alone = alone()
       report.counts?.alone = alone
@@ -405,16 +405,16 @@ public struct Inspection: RecordSink {
   private func alone() -> InspectionReport.Alone {
     var unseen = shared.unseen
     unseen.isPart = false
-    let told = TrackedStories(shared.tracked, unseen, shared.topics)
+    let tracked = TrackedStories(shared.tracked, unseen, shared.topics)
     var alone = InspectionReport.Alone()
-    if report.summary.notifications > 0 { alone.stories = stories(told) }
-    alone.outcomes = losses.map { $0 < 0 ? [:] : told.losses[$0]?.outcomes ?? [:] }
-    alone.recoveriesS = told.recoveries.sorted()
+    if report.summary.notifications > 0 { alone.stories = stories(tracked) }
+    alone.outcomes = losses.map { $0 < 0 ? [:] : tracked.losses[$0]?.outcomes ?? [:] }
+    alone.recoveriesS = tracked.recoveries.sorted()
     return alone
   }
 
-  private func stories(_ told: TrackedStories) -> InspectionReport.Stories {
-    var stories = told.stories(report.fates, gaps: told.gaps)
+  private func stories(_ tracked: TrackedStories) -> InspectionReport.Stories {
+    var stories = tracked.stories(report.fates, gaps: tracked.gaps)
     if !shared.history.coversAll {
       stories.window = shared.history.window
       stories.windowS = shared.history.spanNanoseconds.map { Double($0) / 1e9 }
@@ -429,7 +429,7 @@ public struct Inspection: RecordSink {
       .sorted { ($0.token ?? "") < ($1.token ?? "") }
   }
 
-  private mutating func counts(_ shard: Shard?, _ told: TrackedStories) -> InspectionReport.Counts {
+  private mutating func counts(_ shard: Shard?, _ tracked: TrackedStories) -> InspectionReport.Counts {
     var counts = InspectionReport.Counts()
     counts.shard = shard.map { "\($0.number)/\($0.count)" }
     counts.payloadLengths = shared.payloadLengths.values
@@ -438,7 +438,7 @@ public struct Inspection: RecordSink {
     counts.opensPerSecond = opens.values()
     counts.lifetimesS = lifetimes.sorted
     counts.rejectedTokens = tokenRows
-    counts.recoveriesS = told.recoveries.sorted()
+    counts.recoveriesS = tracked.recoveries.sorted()
     health.write(to: &counts)
     counts.unread = unread.counts
     counts.readFeedbackConnections = report.summary.readFeedbackConnections

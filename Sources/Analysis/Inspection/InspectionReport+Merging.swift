@@ -190,12 +190,12 @@ private struct InspectionMerging {
       whole.summary.unreadPackets = (whole.summary.unreadPackets ?? 0) + packets
     }
     if let unread = report.summary.unread {
-      whole.summary.unread = Array(((whole.summary.unread ?? []) + unread).prefix(Self.mostUnread))
+      whole.summary.unread = Array(((whole.summary.unread ?? []) + unread).prefix(Self.maximumUnread))
     }
   }
 
   /// Lines about unread packets that are kept.
-  private static let mostUnread = 64
+  private static let maximumUnread = 64
 
   /// The recording of a part; shards of the same files belong to one.
   private mutating func recording(
@@ -282,8 +282,8 @@ private struct InspectionMerging {
       guard let count = recording.shardCount, count > 1, recording.shards.count == count else { continue }
       let parts = connected.filter { $0.recording == number }
       guard parts.count == 1, let alone = parts[0].alone else { continue }
-      if let place = stories.firstIndex(where: { $0.part == parts[0].part }), let told = alone.stories {
-        stories[place].stories = told
+      if let place = stories.firstIndex(where: { $0.part == parts[0].part }), let others = alone.stories {
+        stories[place].stories = others
       }
       let rows = errors.indices.filter { errors[$0].key.part == parts[0].part }
       for (row, outcomes) in zip(rows, alone.outcomes) where !outcomes.isEmpty { errors[row].row.outcomes = outcomes }

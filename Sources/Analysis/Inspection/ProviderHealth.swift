@@ -17,7 +17,7 @@ struct ProviderHealth {
   private static let day = 86_400
   private static let soon = 30 * day
   /// A connection that is open for longer than this many hours has no more marks.
-  private static let mostHours = 10_000
+  private static let maximumHours = 10_000
 
   private let limit: Int
   private var providers: [Pair: (accepted: Int, invalidTokens: Int)] = [:]
@@ -65,7 +65,7 @@ struct ProviderHealth {
     feedbackReads.add(1, at: opened)
     guard let length = closed.nanoseconds(since: opened), length > 0 else { return }
     let hour: Int64 = 3_600_000_000_000
-    for number in 0..<min(length / hour, Int64(Self.mostHours)) {
+    for number in 0..<min(length / hour, Int64(Self.maximumHours)) {
       feedbackReads.add(1, at: Timestamp(nanoseconds: opened.nanoseconds + (number + 1) * hour))
     }
     feedbackReads.add(1, at: closed)

@@ -8,7 +8,7 @@ import Records
 /// Follows each distinct notification of a recording through all of its sendings, in bounded memory, and exactly for
 /// recordings of any size: what does not fit goes to unnamed files.
 ///
-/// It is a sink: read the recording into it, once, then call `tell()`. A notification's fate is known when its
+/// It is a sink: read the recording into it, once, then call `write()`. A notification's fate is known when its
 /// connection has ended, and its other sendings when everything was read. So rows are kept and sorted four times: by
 /// connection, where fates meet notifications; by content, where sendings meet; by token; and by time, for the output.
 package final class StoryCollector: RecordSink {
@@ -17,10 +17,10 @@ package final class StoryCollector: RecordSink {
     /// The outcomes that are wanted; empty: all.
     package var outcomes: Set<StoryOutcome> = []
     /// Unselected stories are emitted too, marked as such.
-    package var tellsOthers = false
+    package var writesOthers = false
     /// Whether stories and tokens are wanted.
-    package var tellsStories = true
-    package var tellsTokens = true
+    package var writesStories = true
+    package var writesTokens = true
     /// Nanoseconds after an accepted sending from which another is a repeat on purpose.
     package var repeatAfter: Int64 = 600_000_000_000
     /// Nanoseconds within which providers resend what was discarded, unless the recording shows that they take longer:
@@ -153,7 +153,7 @@ package final class StoryCollector: RecordSink {
 
   package func receive(_ record: borrowing FeedbackRecord) {
     note(record.place.time)
-    guard options.tellsTokens, record.tuple.token.byteCount > 0 else { return }
+    guard options.writesTokens, record.tuple.token.byteCount > 0 else { return }
     var row = StoryRow(.feedback, connection: record.place.connection, index: record.index)
     row.time = record.place.time.nanoseconds
     row.packet = record.place.packet

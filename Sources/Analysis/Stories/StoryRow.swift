@@ -122,15 +122,15 @@ enum TokenOrder: RowOrder {
 }
 
 /// A sending of a story.
-struct ToldSending: BitwiseCopyable {
+struct FoldedSending: BitwiseCopyable {
   /// The story's first sending.
   var story: SendingPlace
   var row: StoryRow
 }
 
 /// Sendings of the same story together, stories in the order of their first sendings.
-enum ToldOrder: RowOrder {
-  static func precedes(_ a: ToldSending, _ b: ToldSending) -> Bool {
+enum FoldedOrder: RowOrder {
+  static func precedes(_ a: FoldedSending, _ b: FoldedSending) -> Bool {
     a.story != b.story ? a.story < b.story : a.row.place < b.row.place
   }
 }

@@ -26,7 +26,7 @@ struct StallRecorder {
       let milliseconds = Double(part.to - part.from) / 1e6
       if goesOn, !result.listed.isEmpty {
         result.listed[result.listed.count - 1].ms += milliseconds
-      } else if result.listed.count < RunResult.Stalls.mostListed {
+      } else if result.listed.count < RunResult.Stalls.maximumListed {
         result.listed.append(.init(tS: Double(part.from - began) / 1e9, ms: milliseconds))
       }
     }

@@ -10,34 +10,34 @@ struct RecordCensus {
   /// Records of connections also count records that were not selected.
   var isSelection = false
   private var summaries = 0
-  private var told = SummaryRecord()
-  private var toldByConnections = SummaryRecord()
+  private var stated = SummaryRecord()
+  private var countedByConnections = SummaryRecord()
 
   mutating func add(_ summary: SummaryRecord) {
     summaries += 1
-    told.connections += summary.connections
-    told.notifications += summary.notifications
-    told.errorResponses += summary.errorResponses
-    told.feedbackTuples += summary.feedbackTuples
-    told.gaps += summary.gaps
-    told.malformed += summary.malformed
+    stated.connections += summary.connections
+    stated.notifications += summary.notifications
+    stated.errorResponses += summary.errorResponses
+    stated.feedbackTuples += summary.feedbackTuples
+    stated.gaps += summary.gaps
+    stated.malformed += summary.malformed
   }
 
   mutating func add(_ connection: ConnectionRecord) {
     found.connections += 1
     if isSelection { return }
-    toldByConnections.notifications += connection.notifications
-    toldByConnections.errorResponses += connection.errorResponses
-    toldByConnections.feedbackTuples += connection.feedbackTuples
+    countedByConnections.notifications += connection.notifications
+    countedByConnections.errorResponses += connection.errorResponses
+    countedByConnections.feedbackTuples += connection.feedbackTuples
   }
 
   var missing: String? {
     let counts = [
-      ("connections", found.connections, max(told.connections, begun)),
-      ("notifications", found.notifications, max(told.notifications, toldByConnections.notifications)),
-      ("error responses", found.errorResponses, max(told.errorResponses, toldByConnections.errorResponses)),
-      ("feedback tuples", found.feedbackTuples, max(told.feedbackTuples, toldByConnections.feedbackTuples)),
-      ("gaps", found.gaps, told.gaps), ("malformed ranges and frames", found.malformed, told.malformed),
+      ("connections", found.connections, max(stated.connections, begun)),
+      ("notifications", found.notifications, max(stated.notifications, countedByConnections.notifications)),
+      ("error responses", found.errorResponses, max(stated.errorResponses, countedByConnections.errorResponses)),
+      ("feedback tuples", found.feedbackTuples, max(stated.feedbackTuples, countedByConnections.feedbackTuples)),
+      ("gaps", found.gaps, stated.gaps), ("malformed ranges and frames", found.malformed, stated.malformed),
     ]
     var parts = counts.filter { $0.1 < $0.2 }.map { "\($0.1) of \($0.2) \($0.0)" }
     if summaries == 0 { parts.append("no summary, so more records may be missing") }

@@ -84,9 +84,9 @@ struct RecordFields {
     RecordPlace(
       connection: try required("connection"), time: try time("time"),
       packet: PacketNumber.joining(
-        file: try number("file", most: RecordReader.mostFiles) ?? 0,
-        packet: try number("packet", most: RecordReader.mostBytes) ?? 0),
-      offset: try number("offset", most: RecordReader.mostBytes) ?? 0,
-      length: try number("length", most: RecordReader.mostBytes) ?? 0)
+        file: try number("file", most: RecordReader.maximumFiles) ?? 0,
+        packet: try number("packet", most: RecordReader.maximumBytes) ?? 0),
+      offset: try number("offset", most: RecordReader.maximumBytes) ?? 0,
+      length: try number("length", most: RecordReader.maximumBytes) ?? 0)
   }
 }

@@ -26,8 +26,8 @@ public struct RecordReader: ~Copyable {
   }
 
   /// Larger numbers of bytes or packets are refused, so that no sum overflows.
-  static let mostBytes = 1 << 36
-  static let mostFiles = 1 << 22
+  static let maximumBytes = 1 << 36
+  static let maximumFiles = 1 << 22
 
   private let limits: Limits
   /// By run of the command: `capture` records divide the lines into files, whose packets are numbered separately.
@@ -163,12 +163,12 @@ public struct RecordReader: ~Copyable {
     case "connection": try connection(fields, &sink)
     case "capture_loss": try loss(fields, &sink)
     case "summary":
-      let told = try Self.summary(fields)
-      summary.packets += told.packets
-      summary.droppedPackets += told.droppedPackets
-      summary.unreadPackets += told.unreadPackets
-      summary.unread += told.unread.prefix(max(0, Self.mostUnread - summary.unread.count))
-      census.add(told)
+      let stated = try Self.summary(fields)
+      summary.packets += stated.packets
+      summary.droppedPackets += stated.droppedPackets
+      summary.unreadPackets += stated.unreadPackets
+      summary.unread += stated.unread.prefix(max(0, Self.maximumUnread - summary.unread.count))
+      census.add(stated)
     default:
       unknownRecords += 1
       return
@@ -198,30 +198,30 @@ public struct RecordReader: ~Copyable {
   }
 
   /// Lines about unread packets that are kept.
-  private static let mostUnread = 64
+  private static let maximumUnread = 64
 
   private static func summary(_ fields: RecordFields) throws(RecordError) -> SummaryRecord {
     var summary = SummaryRecord()
-    summary.packets = try fields.number("packets", most: mostBytes) ?? 0
+    summary.packets = try fields.number("packets", most: maximumBytes) ?? 0
     summary.connections = try fields.number("connections") ?? 0
-    summary.notifications = try fields.number("notifications", most: mostBytes) ?? 0
-    summary.errorResponses = try fields.number("error_responses", most: mostBytes) ?? 0
-    summary.feedbackTuples = try fields.number("feedback_tuples", most: mostBytes) ?? 0
-    summary.gaps = try fields.number("gaps", most: mostBytes) ?? 0
-    summary.malformed = try fields.number("malformed", most: mostBytes) ?? 0
-    summary.droppedPackets = try fields.number("dropped_packets", most: mostBytes) ?? 0
-    summary.unreadPackets = try fields.number("unread_packets", most: mostBytes) ?? 0
+    summary.notifications = try fields.number("notifications", most: maximumBytes) ?? 0
+    summary.errorResponses = try fields.number("error_responses", most: maximumBytes) ?? 0
+    summary.feedbackTuples = try fields.number("feedback_tuples", most: maximumBytes) ?? 0
+    summary.gaps = try fields.number("gaps", most: maximumBytes) ?? 0
+    summary.malformed = try fields.number("malformed", most: maximumBytes) ?? 0
+    summary.droppedPackets = try fields.number("dropped_packets", most: maximumBytes) ?? 0
+    summary.unreadPackets = try fields.number("unread_packets", most: maximumBytes) ?? 0
     summary.unread = fields.list("unread")
     return summary
   }
 
   private func loss(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
-    let (dropped, most) = (try fields.required("dropped", most: Self.mostBytes), Self.mostBytes)
+    let (dropped, most) = (try fields.required("dropped", most: Self.maximumBytes), Self.maximumBytes)
     let interface = try fields.number("interface_dropped", most: most)
     let system = try fields.number("os_dropped", most: most)
     sink.receive(
       CaptureLossRecord(
-        file: try fields.number("file", most: Self.mostFiles),
+        file: try fields.number("file", most: Self.maximumFiles),
         loss: CaptureLoss(
           interface: fields.text("interface"), interfaceDropped: interface,
           systemDropped: system ?? (interface == nil ? dropped : nil),
@@ -287,7 +287,7 @@ public struct RecordReader: ~Copyable {
         place.packet |= try members.number(member, "packet")
       } else if members.isName("file", of: member) {
         place.packet |= PacketNumber.joining(
-          file: try members.number(member, "file", most: Self.mostFiles), packet: 0)
+          file: try members.number(member, "file", most: Self.maximumFiles), packet: 0)
       } else if members.isName("offset", of: member) {
         place.offset = try members.number(member, "offset")
       } else if members.isName("length", of: member) {
@@ -336,7 +336,7 @@ public struct RecordReader: ~Copyable {
 
   /// Whether a `capture` record is that of a further file of the same run.
   private static func continues(_ fields: RecordFields) -> Bool {
-    guard let number = try? fields.number("file", most: mostFiles) else { return false }
+    guard let number = try? fields.number("file", most: maximumFiles) else { return false }
     return number > 1
   }
 
@@ -375,8 +375,8 @@ public struct RecordReader: ~Copyable {
     guard let fate = fields.text("fate").flatMap(Fate.init) else {
       throw RecordError("unknown fate")
     }
-    let first = try fields.required("first", most: Self.mostBytes)
-    let last = try fields.required("last", most: Self.mostBytes)
+    let first = try fields.required("first", most: Self.maximumBytes)
+    let last = try fields.required("last", most: Self.maximumBytes)
     guard last >= first else { throw RecordError("'last' is less than 'first'") }
     let connection = try begin(try fields.required("connection"), .none, &sink)
     note(FateRecord(connection: connection, first: first, last: last, fate: fate))
@@ -392,7 +392,7 @@ public struct RecordReader: ~Copyable {
       mayRestart = true
     }
     var record = CaptureRecord(
-      file: try fields.number("file", most: Self.mostFiles), source: fields.text("source") ?? "",
+      file: try fields.number("file", most: Self.maximumFiles), source: fields.text("source") ?? "",
       format: fields.text("format").flatMap(CaptureFormat.init) ?? .raw,
       linkTypes: fields.list("link_types").prefix(100).compactMap { name in
         (0...UInt16(300)).lazy.map(LinkType.init).first { $0.description == name }
@@ -466,7 +466,7 @@ public struct RecordReader: ~Copyable {
       throw RecordError("'token' is not hexadecimal")
     }
     let timestamp = UInt32(try fields.required("timestamp"))
-    let index = try fields.number("index", most: Self.mostBytes) ?? 0
+    let index = try fields.number("index", most: Self.maximumBytes) ?? 0
     place.connection = try begin(place.connection, place.time, &sink)
     open[place.connection]?.feedbackTuples += 1
     summary.feedbackTuples += 1
@@ -499,19 +499,19 @@ public struct RecordReader: ~Copyable {
       tls = summary
     }
     var record = ConnectionRecord(
-      connection: try fields.required("connection"), file: try fields.number("file", most: Self.mostFiles),
+      connection: try fields.required("connection"), file: try fields.number("file", most: Self.maximumFiles),
       flow: fields.text("flow"), service: fields.text("service").flatMap(Service.init) ?? .unknown,
       otherProtocol: fields.text("protocol").flatMap(OtherProtocol.init),
       client: fields.text("client").flatMap { Endpoint($0) }, server: fields.text("server").flatMap { Endpoint($0) },
       opened: opened, closed: try fields.time("closed"),
       end: fields.text("end").flatMap(ConnectionRecord.End.init) ?? .captureEnd, tls: tls,
-      clientBytes: try fields.number("client_bytes", most: Self.mostBytes) ?? 0,
-      serverBytes: try fields.number("server_bytes", most: Self.mostBytes) ?? 0,
-      missingBytes: try fields.number("missing_bytes", most: Self.mostBytes) ?? 0,
+      clientBytes: try fields.number("client_bytes", most: Self.maximumBytes) ?? 0,
+      serverBytes: try fields.number("server_bytes", most: Self.maximumBytes) ?? 0,
+      missingBytes: try fields.number("missing_bytes", most: Self.maximumBytes) ?? 0,
       notifications: try fields.number("notifications") ?? 0,
       errorResponses: try fields.number("error_responses") ?? 0,
       feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
-      conflictingBytes: try fields.number("conflicting_bytes", most: Self.mostBytes) ?? 0,
+      conflictingBytes: try fields.number("conflicting_bytes", most: Self.maximumBytes) ?? 0,
       // Records of 0.1.0 name them as they are typed.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
     let missing = fields.list("not_captured")

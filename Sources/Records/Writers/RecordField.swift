@@ -25,7 +25,8 @@ package struct RecordField: Sendable {
     RecordField("format", .capture),
     RecordField("link_types", .capture),
     RecordField("selection", .capture),
-    RecordField("file", .capture, .notification, .errorResponse, .feedback, .gap, .malformed, .connection, .captureLoss),
+    RecordField(
+      "file", .capture, .notification, .errorResponse, .feedback, .gap, .malformed, .connection, .captureLoss),
     RecordField("interface", .captureLoss),
     RecordField("dropped", .captureLoss),
     RecordField("interface_dropped", .captureLoss),

@@ -280,7 +280,7 @@ extension CapacityDocument {
     guard points.count >= 2 else { return nil }
     let fit = try? BatchCost(points)
     let chart = Chart.batchCost(
-      points.map { Point($0.batch, $0.cost) }, fit: fit.flatMap { $0.isTelling ? $0 : nil })
+      points.map { Point($0.batch, $0.cost) }, fit: fit.flatMap { $0.isConclusive ? $0 : nil })
     guard let fit else { return Section("Batches", [.chart(chart)]) }
     if let reason = fit.reasonToHide { return Section("Batches", [.chart(chart), .paragraph(Prose("\(reason)."))]) }
     return Section("Batches", [.chart(chart), .values(fit.values), .paragraph("± are 95 % intervals (Student's t).")])

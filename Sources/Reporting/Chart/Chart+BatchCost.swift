@@ -33,7 +33,7 @@ extension Chart {
 extension BatchCost {
   /// The fit of costs in microseconds, with 95 % intervals; empty when it is not significant.
   var values: [Value] {
-    guard isTelling else { return [] }
+    guard isConclusive else { return [] }
     func text(_ value: Double, _ halfWidth: Double?) -> Prose {
       Prose(Unit.microseconds.text(value) + (halfWidth.map { " ± " + Unit.microseconds.text($0) } ?? ""))
     }
@@ -46,7 +46,7 @@ extension BatchCost {
 
   /// The reason why the fit is inconclusive; `nil` if it is conclusive.
   var reasonToHide: String? {
-    if isTelling { return nil }
+    if isConclusive { return nil }
     if perWriteHalfWidth == nil { return "F and V are not shown: too few points to estimate their errors" }
     return
       "F and V are not shown: R² is \(significant(max(0, rSquared), 2)), and below \(significant(Self.leastRSquared, 1)) batches explain too little of the differences"

@@ -83,7 +83,7 @@ extension RunReport {
         whole
           + "; \(Unit.microseconds.text(mean.cost)) in the measured phase, with a mean of \(significant(mean.batch, 3)) notifications per write."
       ),
-      .chart(.batchCost(points, fit: fit.flatMap { $0.batch.isTelling ? $0.batch : nil }), caption: Prose(caption)),
+      .chart(.batchCost(points, fit: fit.flatMap { $0.batch.isConclusive ? $0.batch : nil }), caption: Prose(caption)),
     ]
     if let fit {
       let cost = fit.batch.cost(batch: mean.batch) ?? 0
@@ -95,7 +95,7 @@ extension RunReport {
         blocks.append(.values(fit.batch.values))
         let meaning =
           "A write costs F regardless of its size, plus V for each notification; so with b notifications per write each costs F/b + V (± are 95 % intervals within this run)."
-        if fit.isTelling, cost > 0 {
+        if fit.isConclusive, cost > 0 {
           let share = Unit.share.text(fit.batch.perWrite / mean.batch / cost)
           blocks.append(
             .paragraph(

@@ -21,7 +21,7 @@ extension RunReport {
         .callout(.bad, "\(grouped(everUp)) of \(grouped(asked)) connections that were asked for were ever up."))
     }
     var causes = Table([.init("closed by"), .init("connections", .right), .init("what that is")])
-    for (cause, count) in counts.closed.positive.mostFirst {
+    for (cause, count) in counts.closed.positive.byCount {
       let meaning = ConnectionEnd(rawValue: cause).map(Self.meaning) ?? ""
       causes.add(.code(cause), Prose(grouped(count)), Prose(meaning))
     }
@@ -122,23 +122,23 @@ extension RunReport {
       y: Axis("connections per \(opened.width == 1 ? "second" : Unit.seconds.text(opened.width))", unit: .count),
       marks: [], regions: regions, height: 140)
     let openedLine = Mark.steps("opened", edges(opened), color: .green)
-    let tellsCauses = result.series.allSatisfy { $0.closed == 0 || $0.closedByCause != nil }
-    guard tellsCauses, result.series.contains(where: { $0.closedByCause?.isEmpty == false }) else {
+    let hasCauses = result.series.allSatisfy { $0.closed == 0 || $0.closedByCause != nil }
+    guard hasCauses, result.series.contains(where: { $0.closedByCause?.isEmpty == false }) else {
       chart.marks = [openedLine, .steps("closed", edges(bins(\.closed)), color: .vermillion)]
       return .chart(chart)
     }
     chart.title = "Connections opened, and closed by cause"
     let total = result.connections.closed.positive
-    var told = 0.0
+    var shown = 0.0
     for cause in total.sorted.map(\.name) {
       let closed = bins { $0.closedByCause?.byName[cause] ?? 0 }
-      told += closed.points.reduce(0) { $0 + $1.y }
+      shown += closed.points.reduce(0) { $0 + $1.y }
       guard closed.points.contains(where: { $0.y > 0 }) else { continue }
       let color = Self.color(of: ConnectionEnd(rawValue: cause))
       chart.marks.append(.bars(cause, closed.points, width: opened.width, color: color))
     }
     chart.marks.append(openedLine)
-    let late = Int(nearest: total.byName.values.reduce(0) { $0 + Double($1) } - told)
+    let late = Int(nearest: total.byName.values.reduce(0) { $0 + Double($1) } - shown)
     return .chart(
       chart,
       caption: late > 0

@@ -40,7 +40,7 @@ public struct BatchCost: Sendable, Equatable {
   package static let leastRSquared = 0.9
 
   /// F and V are worth showing: their errors are known, and they explain most of what differs.
-  public var isTelling: Bool { perWriteHalfWidth != nil && rSquared >= Self.leastRSquared }
+  public var isConclusive: Bool { perWriteHalfWidth != nil && rSquared >= Self.leastRSquared }
 
   init(
     perWrite: Double, perNotification: Double, halfWidths: (write: Double, notification: Double)?, rSquared: Double

@@ -54,8 +54,8 @@ struct SecondsCost {
     var batch: BatchCost
 
     /// Whether it explains enough, and neither part might as well be 0, to draw conclusions from.
-    var isTelling: Bool {
-      guard batch.isTelling, let write = batch.perWriteHalfWidth, let each = batch.perNotificationHalfWidth else {
+    var isConclusive: Bool {
+      guard batch.isConclusive, let write = batch.perWriteHalfWidth, let each = batch.perNotificationHalfWidth else {
         return false
       }
       return batch.perWrite > write && batch.perNotification > each

@@ -77,10 +77,10 @@ package struct InspectionText: Sendable {
 
   /// Adds all outcomes by distinct notification, which add up.
   private mutating func add(_ stories: InspectionReport.Stories) {
-    let told = StoryOutcome.allCases.filter { stories[$0] > 0 }.map { outcome in
+    let outcomes = StoryOutcome.allCases.filter { stories[$0] > 0 }.map { outcome in
       "\(grouped(stories[outcome])) \(outcome == .lost ? "lost for good" : outcome.rawValue.replacing("_", with: " "))"
     }
-    add("distinct       \(grouped(stories.total)): \(told.joined(separator: ", "))")
+    add("distinct       \(grouped(stories.total)): \(outcomes.joined(separator: ", "))")
     if !stories.notSeenAgain.isEmpty {
       add("  \(grouped(stories.notSeenAgain.sum)) discarded and not seen again, open: \(stories.whereNotSeen)")
     }
@@ -227,7 +227,7 @@ package struct InspectionText: Sendable {
     guard !table.isEmpty else { return }
     text += "\n" + table.text(indent: 0)
     if !report.ends.isEmpty {
-      let ends = report.ends.mostFirst.map { "\($0.count) \($0.name)" }
+      let ends = report.ends.byCount.map { "\($0.count) \($0.name)" }
       self.add("ended by       \(ends.joined(separator: ", "))")
     }
   }

@@ -83,8 +83,8 @@ extension TracePage {
     }
     let largest = groups.prefix(groups.count > 7 ? 6 : 7).filter { $0.connections.allSatisfy { $0.course.sent != nil } }
     // A few of many similar senders are not representative.
-    let isTold = Double(largest.reduce(0) { $0 + $1.notifications }) >= 0.4 * Double(summary.notifications)
-    let named = isTold ? largest : []
+    let isMostOfAll = Double(largest.reduce(0) { $0 + $1.notifications }) >= 0.4 * Double(summary.notifications)
+    let named = isMostOfAll ? largest : []
     var rest = series.counts
     var marks: [Mark] = []
     for (index, group) in named.enumerated() {

@@ -11,14 +11,14 @@ extension TracePage {
         Prose(Self.words(outcome.name)), Prose(Self.meaning(outcome.name)), Prose(grouped(outcome.count)),
         Prose(Unit.share.text(Double(outcome.count) / Double(stories.count))), tone: Self.tone(outcome.name))
     }
-    let told = InspectionReport.Stories(stories)
+    let counted = InspectionReport.Stories(stories)
     var blocks: [Block] = [
       .paragraph(
         .strong(grouped(stories.count))
           + " distinct \(stories.count == 1 ? "notification" : "notifications"): one token, payload and topic, however often it was sent."
       ), .table(table),
     ]
-    if !told.openReasons.isEmpty { blocks.append(.paragraph(Prose("Open: \(told.whereOpen)."))) }
+    if !counted.openReasons.isEmpty { blocks.append(.paragraph(Prose("Open: \(counted.whereOpen)."))) }
     if let recovery = stories.recovery {
       blocks.append(
         .paragraph(

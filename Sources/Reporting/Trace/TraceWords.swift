@@ -13,8 +13,8 @@ extension InspectionReport.ConnectionRow {
   /// TLS version and cipher suite; `nil` without TLS.
   var encryption: String? {
     tls.map { tls in
-      let told = [tls.version, tls.cipherSuite].compactMap { $0 }.joined(separator: ", ")
-      return told.isEmpty ? "unknown version" : told
+      let words = [tls.version, tls.cipherSuite].compactMap { $0 }.joined(separator: ", ")
+      return words.isEmpty ? "unknown version" : words
     }
   }
 
@@ -39,8 +39,8 @@ extension InspectionReport.TLSRow {
       case nil: nil
       }
     let end = certificateEnds.map { "until \($0.prefix(10))" }
-    let told = [environment, end].compactMap { $0 }.joined(separator: ", ")
-    return told.isEmpty ? nil : told
+    let words = [environment, end].compactMap { $0 }.joined(separator: ", ")
+    return words.isEmpty ? nil : words
   }
 }
 

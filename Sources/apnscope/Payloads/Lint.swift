@@ -63,7 +63,7 @@ struct Lint: ParsableCommand {
     let strings = try app.table()
     let output = try TextOutput()
     var judge = PayloadJudge()
-    var report = LintReport(tellsFiles: files.count > 1)
+    var report = LintReport(namesFiles: files.count > 1)
     var failure: FileFailure?
     for file in files where !Interrupt.isRequested {
       do {
@@ -107,12 +107,12 @@ struct LintReport {
   /// The name in messages of the file that is read.
   var name = ""
   /// There are several files, so each payload is shown with its file.
-  let tellsFiles: Bool
+  let namesFiles: Bool
   private var payloads = 0
   private var kinds: [PayloadKind: Int] = [:]
   private var severities: [PayloadRule.Severity: Int] = [:]
 
-  init(tellsFiles: Bool) { self.tellsFiles = tellsFiles }
+  init(namesFiles: Bool) { self.namesFiles = namesFiles }
 
   var hasErrors: Bool { severities[.error] != nil }
   var hasWarnings: Bool { severities[.warning] != nil }
@@ -164,7 +164,7 @@ struct LintReport {
     count(judgement)
     var writer = ByteWriter(capacity: 512)
     writer.write("{")
-    if tellsFiles {
+    if namesFiles {
       writer.write("\"file\":")
       writer.write(jsonString: name)
       writer.write(",")

@@ -48,7 +48,7 @@ struct TraceOptions: ParsableArguments {
     var options = StoryCollector.Options()
     options.apply(reading)
     options.selection = selection
-    options.tellsOthers = true
+    options.writesOthers = true
     options.resendWithin = limits.inspection.resendWithin
     options.isPart = limits.inspection.isPart
     let collector = StoryCollector(options, into: tally)
@@ -84,7 +84,7 @@ struct TraceReading {
     var report = inspection.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
     report.warnings = report.inspection.files.flatMap(\.warnings)
-    try collector.tellOrFail()
+    try collector.writeOrFail()
     report.add(tally.stories)
     self.report = report
   }
@@ -155,7 +155,7 @@ struct TraceReading {
     }
     var report = counted.sink.finish()
     report.warnings = warnings
-    try collector.tellOrFail()
+    try collector.writeOrFail()
     report.add(tally.stories)
     self.report = report
     if Interrupt.isRequested {

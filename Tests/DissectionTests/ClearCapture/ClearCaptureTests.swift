@@ -168,7 +168,7 @@ struct ClearCaptureTests {
       counts
         == {
           var it = ClearCounts()
-          (it.connections, it.packets, it.telling, it.damaged) = (1, 4, 1, 1)
+          (it.connections, it.packets, it.withRecords, it.damaged) = (1, 4, 1, 1)
           return it
         }())
   }

@@ -40,7 +40,7 @@ struct RemovalLawTests {
       var dissection = Dissection(into: collector, options: usual, secrets: secrets)
       _ = try dissection.read(try CaptureInput.open(path, options: usual.capture), source: path) { _ in true }
       dissection.finish()
-      try collector.tell()
+      try collector.write()
       var telling = Telling()
       for (story, reason) in zip(book.stories, book.reasons) {
         let content = story.token + [0xff] + story.payload

@@ -25,7 +25,7 @@ struct StoryTallyTests {
       var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
       dissection.finish()
-      try collector.tell()
+      try collector.write()
     }
     let stories = tally.stories
     #expect(stories.count == truth.count)

@@ -193,6 +193,6 @@ func tell(
   _ = try dissection.read(try CaptureInput.open(path, options: usual.capture), source: path) { _ in true }
   dissection.finish()
   let hasSpilled = collector.hasSpilled
-  try collector.tell()
+  try collector.write()
   return (book, hasSpilled)
 }

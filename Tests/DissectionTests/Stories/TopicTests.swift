@@ -58,7 +58,7 @@ struct TopicTests {
       var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
       dissection.finish()
-      try sink.collector.tell()
+      try sink.collector.write()
       return (book.stories.map(\.sendings.count), book.tokens.map(\.sent))
     }
   }

@@ -61,12 +61,12 @@ struct LawTests {
   @Test("F and V are worth showing when their errors are known and they explain nine tenths of what differs")
   func telling() throws {
     let points = [1.0, 4, 16, 64].map { BatchCost.Point(batch: $0, cost: 3.2 / $0 + 0.21) }
-    #expect(try BatchCost(points).isTelling)
+    #expect(try BatchCost(points).isConclusive)
     // Two sizes are fitted by any F and V.
     let two = try BatchCost(Array(points.prefix(2)))
-    #expect(two.rSquared == 1 && two.perWriteHalfWidth == nil && !two.isTelling)
+    #expect(two.rSquared == 1 && two.perWriteHalfWidth == nil && !two.isConclusive)
     let far = try BatchCost([(1, 3.4), (1, 1.9), (4, 1), (16, 2.2), (64, 1.3)].map { .init(batch: $0.0, cost: $0.1) })
-    #expect(far.rSquared < 0.9 && !far.isTelling)
+    #expect(far.rSquared < 0.9 && !far.isConclusive)
   }
 
   @Test("Weights are as if a point were there so many times")

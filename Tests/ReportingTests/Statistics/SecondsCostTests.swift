@@ -79,7 +79,7 @@ struct SecondsCostTests {
     let fit = try #require(SecondsCost(series, in: 0...100).fit)
     #expect(Self.isNear(fit.perSecond, 80_000, 0.1), "\(fit)")
     #expect(Self.isNear(fit.batch.perWrite, 12, 0.25) && Self.isNear(fit.batch.perNotification, 1.5, 0.1), "\(fit)")
-    #expect(fit.batch.rSquared > 0.8 && fit.isTelling == (fit.batch.rSquared >= 0.9))
+    #expect(fit.batch.rSquared > 0.8 && fit.isConclusive == (fit.batch.rSquared >= 0.9))
   }
 
   @Test("Sizes that are alike have a mean and no fit; two seconds of another size do not make them differ")

@@ -12,13 +12,13 @@ extension StoryCollector {
   }
 
   /// Hands the stories to the sink: call it once, when all was read. Throws when a temporary file cannot be used.
-  package func tell() throws(UnnamedFile.Failure) {
+  package func write() throws(UnnamedFile.Failure) {
     if let failure { throw failure }
     var summary = StorySummary()
     summary.recording = self.summary
     let sorted = try joined()
-    if options.tellsStories { try tellStories(sorted.byContent, &summary) }
-    if options.tellsTokens { try tellTokens(sorted.byToken, &summary) }
+    if options.writesStories { try writeStories(sorted.byContent, &summary) }
+    if options.writesTokens { try writeTokens(sorted.byToken, &summary) }
     if output.isOpen { output.receive(summary) }
     output.flush()
   }
@@ -77,8 +77,8 @@ extension StoryCollector {
         }
         let isSelected = selection.takes(row.fate.fate, isNamed: isNamed && standing.isNamed)
         add(standing, to: &row, isSelected: isSelected && standing.isSelected)
-        if options.tellsStories { try result.byContent.append(row) }
-        if options.tellsTokens, row.flags.contains(.hasToken) { try result.byToken.append(row) }
+        if options.writesStories { try result.byContent.append(row) }
+        if options.writesTokens, row.flags.contains(.hasToken) { try result.byToken.append(row) }
       }
     }
     return result
@@ -92,13 +92,13 @@ extension StoryCollector {
   // MARK: stories
 
   /// Stories of one content that wait for another one with a topic; further ones count as an unknown provider's.
-  private static let mostWaiting = 1_024
+  private static let maximumWaiting = 1_024
 
-  private func tellStories(
+  private func writeStories(
     _ sorter: RowSorter<ContentOrder>, _ summary: inout StorySummary
   ) throws(UnnamedFile.Failure) {
     let stories = RowSorter<StoryOrder>(memory: options.memory / 8, folder: options.folder)
-    let sendings = RowSorter<ToldOrder>(memory: options.memory / 4, folder: options.folder)
+    let sendings = RowSorter<FoldedOrder>(memory: options.memory / 4, folder: options.folder)
     var rows = try sorter.sorted()
     var fold: StoryFold?
     var longestResend: Int64 = 0
@@ -117,7 +117,7 @@ extension StoryCollector {
       longestResend = max(longestResend, facts.longestResend)
       guard hasSeveralTopics else { return try stories.append(facts) }
       let isSame = withoutTopic == facts.first.content
-      if facts.first.topic != .zero || !isSame || waiting.count >= Self.mostWaiting {
+      if facts.first.topic != .zero || !isSame || waiting.count >= Self.maximumWaiting {
         try settle(isSame)
       }
       if facts.first.topic == .zero {
@@ -130,9 +130,9 @@ extension StoryCollector {
     while let row = try rows.next() {
       if var open = fold, open.takes(row, repeatAfter: options.repeatAfter) {
         // The only sending of a story is in its facts.
-        if open.sent == 1 { try sendings.append(ToldSending(story: open.place, row: open.first)) }
+        if open.sent == 1 { try sendings.append(FoldedSending(story: open.place, row: open.first)) }
         open.add(row)
-        try sendings.append(ToldSending(story: open.place, row: row))
+        try sendings.append(FoldedSending(story: open.place, row: row))
         fold = open
       } else {
         if let fold { try end(fold) }
@@ -146,7 +146,7 @@ extension StoryCollector {
   }
 
   private func write(
-    _ stories: RowSorter<StoryOrder>, _ sendings: RowSorter<ToldOrder>, _ view: UnseenSendings.View,
+    _ stories: RowSorter<StoryOrder>, _ sendings: RowSorter<FoldedOrder>, _ view: UnseenSendings.View,
     _ summary: inout StorySummary
   ) throws(UnnamedFile.Failure) {
     var stories = try stories.sorted()
@@ -155,7 +155,7 @@ extension StoryCollector {
     while output.isOpen, let story = try stories.next() {
       let (outcome, reason) = story.outcome(in: view)
       let isCounted = story.isSelected && (options.outcomes.isEmpty || options.outcomes.contains(outcome))
-      let isWanted = isCounted || options.tellsOthers
+      let isWanted = isCounted || options.writesOthers
       if isCounted {
         summary[outcome] += 1
         summary.sendings += story.sent
@@ -212,7 +212,7 @@ extension StoryCollector {
 
   // MARK: tokens
 
-  private func tellTokens(_ sorter: RowSorter<TokenOrder>, _ summary: inout StorySummary) throws(UnnamedFile.Failure) {
+  private func writeTokens(_ sorter: RowSorter<TokenOrder>, _ summary: inout StorySummary) throws(UnnamedFile.Failure) {
     let tokens = RowSorter<TokenFactsOrder>(memory: options.memory / 8, folder: options.folder)
     var rows = try sorter.sorted()
     var facts: TokenFacts?
