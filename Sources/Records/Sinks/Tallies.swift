@@ -1,16 +1,21 @@
 import Bytes
 
 /// The open connections' tallies by number. Numbers rise, so an array that forgets its ended beginning serves.
+///
+/// Inlinable, so that it is specialised in the modules that keep tallies: it is used with every notification.
+@usableFromInline
 package struct Tallies<Tally> {
-  private var first = 1
-  private var tallies: [Tally] = []
-  private var hasEnded: [Bool] = []
-  private var ended = 0
+  @usableFromInline var first = 1
+  @usableFromInline var tallies: [Tally] = []
+  @usableFromInline var hasEnded: [Bool] = []
+  @usableFromInline var ended = 0
   /// The entry of a connection that has ended.
-  private let blank: Tally
+  @usableFromInline let blank: Tally
 
+  @inlinable
   package init(blank: Tally) { self.blank = blank }
 
+  @inlinable
   package mutating func add(_ tally: Tally, number: Int) {
     if ended == tallies.count {
       (first, ended) = (number, 0)
@@ -35,29 +40,31 @@ package struct Tallies<Tally> {
   }
 
   /// The index of the connection's tally, valid until the next `add` or `remove`; `nil` if the connection has ended.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func index(of number: Int) -> Int? {
     let index = number - first
     return index >= 0 && index < tallies.count && !hasEnded[index] ? index : nil
   }
 
   /// Begins to fetch a connection's tally, which is wanted soon.
-  @inline(__always)
+  @inlinable @inline(__always)
   package func prefetch(_ number: Int) {
     let index = number - first
     tallies.prefetch(index..<index + 1)
   }
 
   /// Calls `body` with the tally of every open connection.
+  @inlinable
   package func forEachOpen(_ body: (Tally) -> Void) {
     for index in tallies.indices where !hasEnded[index] { body(tallies[index]) }
   }
 
-  package subscript(index: Int) -> Tally {
+  @inlinable package subscript(index: Int) -> Tally {
     @inline(__always) get { tallies[index] }
     @inline(__always) _modify { yield &tallies[index] }
   }
 
+  @inlinable
   package mutating func remove(_ number: Int) -> Tally? {
     guard let index = index(of: number) else { return nil }
     let tally = tallies[index]
