@@ -7,8 +7,13 @@ public struct FeedbackTuple: ~Escapable {
 
   /// UNIX seconds UTC at which APNs found the app uninstalled.
   public let timestamp: UInt32
+  /// The device token, a view of borrowed bytes.
   public let token: RawSpan
 
+  /// Parses the tuple at `offset`, and advances `offset` past it. The tuple is a view of `bytes`.
+  ///
+  /// - Throws: a `ParseError`; `incomplete` if the bytes end before the tuple does, `tokenTooLong` above the limit.
+  ///   `offset` is then unchanged.
   @inlinable
   @_lifetime(copy token)
   public init(timestamp: UInt32, token: RawSpan) {
@@ -50,7 +55,7 @@ public struct FeedbackTuple: ~Escapable {
     offset += length
   }
 
-  /// Writes the tuple. The token may hold at most 65,535 bytes.
+  /// Writes the tuple. A token of more than 65,535 bytes traps.
   public func encode(into output: inout ByteWriter) {
     output.write(bigEndian: timestamp)
     output.write(bigEndian: UInt16(token.byteCount))

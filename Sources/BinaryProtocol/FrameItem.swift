@@ -3,7 +3,9 @@ import PushModel
 
 /// One item of a command-2 frame: `id u8 | length u16 | data`.
 public struct FrameItem: Sendable, Equatable {
+  /// The meaning of the item.
   public var id: Identifier
+  /// The data, at most 65,535 bytes.
   public var data: [UInt8]
 
   public init(id: Identifier, data: [UInt8]) {

@@ -27,6 +27,14 @@ public struct GatewaySession: Sendable {
     /// status 5 with commands 0 and 1, as with command 2.
     public var limits: ProtocolLimits
 
+    /// The default values are those of a gateway in 2015.
+    ///
+    /// - Parameters:
+    ///   - tokenLengths: the lengths in bytes that a token may have.
+    ///   - maximumPayloadLength: the longest payload in bytes.
+    ///   - checksPriority: whether to reject a push with priority 10 and nothing to show.
+    ///   - answersMalformed: whether bytes that are not a frame are answered with status 128.
+    ///   - limits: lengths above which bytes are not a frame.
     public init(
       tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true,
       answersMalformed: Bool = true, limits: ProtocolLimits = ProtocolLimits(maximumTokenLength: 65_535)
@@ -42,16 +50,21 @@ public struct GatewaySession: Sendable {
   public struct Ending: Sendable, Equatable {
     /// The reason for the end.
     public enum Cause: Sendable, Equatable {
+      /// A notification was rejected.
       case rejected
+      /// `shutDown()` was called, or `shutdownAfter` was reached.
       case shutdown
       /// Bytes that are not a frame, or items that extend past the end of their frame.
       case malformed(ParseError)
     }
 
+    /// The reason why the gateway closes.
     public var cause: Cause
+    /// The status, even if no response is sent.
     public var status: ErrorResponse.Status
     /// The notification that `status` concerns: the rejected one or, in a shutdown, the last accepted one.
     public var notification: Int?
+    /// The identifier of that notification; `nil` if it has none.
     public var identifier: UInt32?
     /// The response to send; `nil` to close without one.
     public var response: ErrorResponse?
@@ -65,6 +78,7 @@ public struct GatewaySession: Sendable {
     case lost
   }
 
+  /// The limits of the gateway.
   public let rules: Rules
   /// The status with which every notification is rejected: the provider's certificate names no topic, or one of invalid
   /// size.
@@ -72,13 +86,15 @@ public struct GatewaySession: Sendable {
   /// The number of accepted notifications after which the gateway shuts the connection down.
   public var shutdownAfter = Int.max
 
-  /// Notifications that arrived: `received = accepted + rejected + discarded`.
+  /// The number of notifications that arrived: `received = accepted + rejected + discarded`.
   public private(set) var received = 0
+  /// The number of accepted notifications.
   public private(set) var accepted = 0
-  /// 0 or 1.
+  /// The number of rejected notifications, 0 or 1.
   public private(set) var rejected = 0
+  /// The number of notifications that arrived after the end.
   public private(set) var discarded = 0
-  /// Bytes consumed so far, of any kind.
+  /// The number of bytes consumed so far, of any kind.
   public private(set) var bytes = 0
   /// How the gateway ended the connection; `nil` while it is open.
   public private(set) var ending: Ending?
@@ -86,6 +102,9 @@ public struct GatewaySession: Sendable {
   private var state = State.open
   private var lastAccepted: UInt32?
 
+  /// - Parameters:
+  ///   - rules: the limits of the gateway.
+  ///   - standing: a status with which every notification is rejected, for a faulty certificate; `nil` for none.
   public init(rules: Rules = Rules(), standing: ErrorResponse.Status? = nil) {
     self.rules = rules
     self.standing = standing

@@ -17,6 +17,8 @@ public protocol RecordGrammar: Sendable {
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool
 
   /// Whether the bytes at `offset`, where a record is expected, can be its header.
+  ///
+  /// - Parameter atEnd: whether no more bytes follow, so that `needsMore` is no answer.
   func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
 
   /// Whether a record surely starts at `offset` of bytes whose boundaries are not known; all of `bytes` is unexplained.
