@@ -10,10 +10,9 @@ public struct FeedbackTuple: ~Escapable {
   /// The device token, a view of borrowed bytes.
   public let token: RawSpan
 
-  /// Parses the tuple at `offset`, and advances `offset` past it. The tuple is a view of `bytes`.
-  ///
-  /// - Throws: a `ParseError`; `incomplete` if the bytes end before the tuple does, `tokenTooLong` above the limit.
-  ///   `offset` is then unchanged.
+  /// - Parameters:
+  ///   - timestamp: UNIX seconds UTC.
+  ///   - token: the device token, borrowed for the lifetime of the tuple.
   @inlinable
   @_lifetime(copy token)
   public init(timestamp: UInt32, token: RawSpan) {
@@ -39,7 +38,10 @@ public struct FeedbackTuple: ~Escapable {
     self.init(timestamp: record.uint32(at: 0), token: record.extracting(6..<record.byteCount))
   }
 
-  /// Parses the tuple at `offset` and advances `offset` past it; throws `.incomplete` when the bytes end first.
+  /// Parses the tuple at `offset`, and advances `offset` past it. The tuple is a view of `bytes`.
+  ///
+  /// - Throws: a `ParseError`; `incomplete` if the bytes end before the tuple does, `tokenTooLong` above the limit.
+  ///   `offset` is then unchanged.
   @inlinable
   @_lifetime(copy bytes)
   public init(

@@ -5,8 +5,9 @@
 public struct Ledger: Sendable, Equatable, Codable {
   public var schema = 1
   public var kind = "simulate"
-  /// UTC, RFC 3339.
+  /// The time of the start in UTC, RFC 3339.
   public var started = ""
+  /// The time of the end in UTC, RFC 3339.
   public var ended = ""
   public var gateway = Gateway()
   /// Decided notifications by the content of their payload; `nil` if payloads were not judged.
@@ -18,6 +19,7 @@ public struct Ledger: Sendable, Equatable, Codable {
   /// Connections that are in the counts above but not in the list, which has a limit.
   public var connectionsOmitted = 0
 
+  /// A ledger without counts.
   public init() {}
 
   /// Counts of the gateway: connections, notifications, answers.

@@ -2,17 +2,23 @@
 extension RunResult {
   /// A result and its name in messages, e.g. the name of its file.
   public struct Part: Sendable {
+    /// The name in messages.
     public var name: String
+    /// The result.
     public var result: RunResult
 
+    /// - Parameters:
+    ///   - name: the name in messages, such as that of the file.
+    ///   - result: the result of one segment.
     public init(_ name: String, _ result: RunResult) {
       self.name = name
       self.result = result
     }
   }
 
-  /// Why results cannot be merged.
+  /// The reason why results cannot be merged.
   public struct MergeError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// A sentence with the names of the parts.
     public let description: String
   }
 

@@ -9,7 +9,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   /// `accepted_per_s` is of the whole run's shares, whose latencies cover the whole run, and whose send lag excludes
   /// notifications that were never sent.
   public var measuredBy: Int?
-  /// UTC, RFC 3339.
+  /// The time of the start in UTC, RFC 3339.
   public var started = ""
   public var environment = Environment()
   /// The effective plan: every setting by its name in a plan file.
@@ -21,8 +21,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var interrupted: Interruption?
   /// How far the parts of a merged result overlap in time; absent in a single run's result.
   public var merged: Merged?
-  /// Seconds of the phase `measured`, which rates and latencies are of; 0 when it did not come to it, and when the parts
-  /// of a merged result did not run together.
+  /// The length of the measured phase in seconds, by which rates are divided; 0 if the run did not reach it, or if the
+  /// parts of a merged result did not run together.
   public var measuredS = 0.0
   public var notifications = Notifications()
   public var sendings = Sendings()
@@ -47,6 +47,7 @@ public struct RunResult: Sendable, Equatable, Codable {
   /// The way in which this apnscope computes the figures: each of the phase in which it was written.
   public static let currentMeasure = 2
 
+  /// A result without counts.
   public init() {}
 
   /// The recorded notifications that were there to be sent.

@@ -2,9 +2,14 @@
 public enum JSONValue: Sendable, Hashable {
   /// A member of an object.
   public struct Member: Sendable, Hashable {
+    /// The name, without escapes.
     public var name: String
+    /// The value.
     public var value: JSONValue
 
+    /// - Parameters:
+    ///   - name: the name, without escapes.
+    ///   - value: the value.
     public init(_ name: String, _ value: JSONValue) { (self.name, self.value) = (name, value) }
   }
 
