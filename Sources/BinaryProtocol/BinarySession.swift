@@ -66,6 +66,8 @@ public struct BinarySession: Sendable {
   public private(set) var settled = 0
   private var rejections = Rejections()
 
+  /// Makes the session of a connection on which nothing was written.
+  ///
   /// - Parameter maximumIdentifierRuns: the length of the identifiers' history, in runs of evenly spaced identifiers; a
   ///   counter needs one run, random identifiers one run for every two. Older identifiers are forgotten and can no
   ///   longer be resolved.

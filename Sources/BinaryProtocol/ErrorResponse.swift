@@ -17,6 +17,8 @@ public struct ErrorResponse: Sendable, Hashable {
   /// The identifier of the named notification, four bytes read as a big-endian number.
   public var identifier: UInt32
 
+  /// Makes a response.
+  ///
   /// - Parameters:
   ///   - command: 8, unless a test wants another byte.
   ///   - status: any value, also an undocumented one.

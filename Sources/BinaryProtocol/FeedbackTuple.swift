@@ -10,6 +10,8 @@ public struct FeedbackTuple: ~Escapable {
   /// The device token, a view of borrowed bytes.
   public let token: RawSpan
 
+  /// Makes a tuple.
+  ///
   /// - Parameters:
   ///   - timestamp: UNIX seconds UTC.
   ///   - token: the device token, borrowed for the lifetime of the tuple.

@@ -8,6 +8,7 @@ public struct FrameItem: Sendable, Equatable {
   /// The data, at most 65,535 bytes.
   public var data: [UInt8]
 
+  /// Makes an item.
   public init(id: Identifier, data: [UInt8]) {
     self.id = id
     self.data = data

@@ -27,7 +27,8 @@ public struct GatewaySession: Sendable {
     /// status 5 with commands 0 and 1, as with command 2.
     public var limits: ProtocolLimits
 
-    /// The default values are those of a gateway in 2015.
+    /// Makes the rules of a gateway. The defaults are those documented in 2015, but malformed bytes are answered as
+    /// documented in 2018.
     ///
     /// - Parameters:
     ///   - tokenLengths: the lengths in bytes that a token may have.
@@ -102,6 +103,8 @@ public struct GatewaySession: Sendable {
   private var state = State.open
   private var lastAccepted: UInt32?
 
+  /// Makes the session of a new connection.
+  ///
   /// - Parameters:
   ///   - rules: the limits of the gateway.
   ///   - standing: a status with which every notification is rejected, for a faulty certificate; `nil` for none.

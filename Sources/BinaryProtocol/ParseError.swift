@@ -7,6 +7,8 @@ public struct ParseError: Error, Sendable, Equatable, CustomStringConvertible {
   /// The offset of the offending field from the first byte of the record; for `incomplete`, the length that is needed.
   public var offset: Int
 
+  /// Makes an error.
+  ///
   /// - Parameters:
   ///   - problem: the reason.
   ///   - offset: the offset in bytes from the first byte of the record.

@@ -11,6 +11,8 @@
   public var count: Int { @inlinable @inline(__always) get { used } }
   @usableFromInline var used: Int
 
+  /// Makes an empty writer.
+  ///
   /// - Parameter capacity: the bytes to allocate at first, at least 64.
   public init(capacity: Int = 1 << 16) {
     self.capacity = max(64, capacity)

@@ -26,7 +26,7 @@ public struct LatencyHistogram: Sendable {
   /// The exact sum of the values, before rounding to buckets: the order of merging makes no difference.
   private var sum: UInt128 = 0
 
-  /// An empty histogram.
+  /// Makes an empty histogram.
   public init(_ unit: Unit) { self.unit = unit }
 
   /// Counts a value, clamped to 0 and to one hour in microseconds.

@@ -7,6 +7,8 @@ extension RunResult {
     /// The result.
     public var result: RunResult
 
+    /// Makes a part.
+    ///
     /// - Parameters:
     ///   - name: the name in messages, such as that of the file.
     ///   - result: the result of one segment.

@@ -19,7 +19,7 @@ public final class MetricsEndpoint: Sendable {
     /// timeout.
     public var timeout = Duration.seconds(10)
 
-    /// The default limits suit one Prometheus server and some browsers.
+    /// Makes the default limits.
     public init() {}
   }
 

@@ -7,6 +7,8 @@ public enum JSONValue: Sendable, Hashable {
     /// The value.
     public var value: JSONValue
 
+    /// Makes a member.
+    ///
     /// - Parameters:
     ///   - name: the name, without escapes.
     ///   - value: the value.

@@ -29,6 +29,8 @@ public struct BlockStream: Sendable {
   private var bytes: [UInt8] = []
   private let maximumBlockLength: Int
 
+  /// Makes a splitter of a stream of which nothing was read.
+  ///
   /// - Parameter maximumBlockLength: the longest block or packet record in bytes; a longer one is thrown as damage.
   public init(maximumBlockLength: Int) { self.maximumBlockLength = maximumBlockLength }
 
@@ -67,7 +69,7 @@ public struct BlockStream: Sendable {
 
   // MARK: pcapng
 
-  /// type u32, length u32, body, length u32
+  /// Passes a pcapng block to `body`: type u32, length u32, body, length u32.
   private static func block(
     _ window: RawSpan, _ bigEndian: Bool, _ longest: Int, _ body: (Kind, RawSpan) throws -> Void
   ) throws -> Int? {
@@ -119,7 +121,8 @@ public struct BlockStream: Sendable {
     return 24
   }
 
-  /// seconds u32, fraction u32, captured length u32, length u32, bytes
+  /// Converts a pcap record and passes the block to `body`: seconds u32, fraction u32, captured length u32, length u32,
+  /// bytes.
   private static func record(
     _ window: RawSpan, _ bigEndian: Bool, _ digits: Int, _ longest: Int, _ body: (Kind, RawSpan) throws -> Void
   ) throws -> Int? {

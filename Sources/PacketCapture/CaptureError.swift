@@ -30,5 +30,6 @@ public struct CaptureError: Error, Sendable, CustomStringConvertible {
     self.beginning = beginning
   }
 
+  /// The message.
   public var description: String { message }
 }

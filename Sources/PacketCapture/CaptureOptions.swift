@@ -35,6 +35,7 @@ public struct CaptureOptions: Sendable {
   /// The block size for reading, in bytes: a block should stay in a core's cache until it is decoded.
   package var blockLength = 1 << 19
 
+  /// Makes options; each limit has the default value that is stated at its property.
   public init(
     maximumPacketLength: Int = 1 << 20, maximumBlockLength: Int = 16 << 20, maximumSecretsLength: Int = 64 << 20,
     maximumHexDumpLength: Int = 256 << 20, maximumFragmentedDatagrams: Int = 64,
@@ -79,6 +80,7 @@ public struct ReassemblyOptions: Sendable {
   /// this limit a connection that was captured on several interfaces may be counted several times.
   public var maximumComparedConnections = 4_096
 
+  /// Makes options; each limit has the default value that is stated at its property.
   public init(
     maximumBufferedBytes: Int = 1 << 20, maximumTotalBufferedBytes: Int = 16 << 20, maximumConnections: Int = 65_536,
     gapPatience: Int = 16, startPatience: Int = 32

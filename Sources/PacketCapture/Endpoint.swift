@@ -24,6 +24,7 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
+  /// Whether the address is an IPv4 address.
   public var isV4: Bool { high == 0 && low >> 32 == 0xffff }
 
   /// Dotted decimal for IPv4; the canonical text of RFC 5952 for IPv6.
@@ -53,6 +54,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
   /// The TCP port.
   public var port: UInt16
 
+  /// Makes an endpoint.
   @inlinable public init(address: IPAddress, port: UInt16) {
     self.address = address
     self.port = port

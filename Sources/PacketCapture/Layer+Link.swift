@@ -2,7 +2,7 @@ import Bytes
 
 /// Link layers: the framing of a packet on its medium, and the pseudo headers that capturing systems write instead.
 extension Layer {
-  /// `destination 6 | source 6 | EtherType or length u16`
+  /// Ethernet: `destination 6 | source 6 | EtherType or length u16`
   @inline(__always)
   static func ethernet(_ bytes: RawSpan, _ place: inout Place) -> Step { etherType(at: 12, bytes, &place) }
 

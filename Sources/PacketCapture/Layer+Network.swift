@@ -13,6 +13,7 @@ extension Layer {
     }
   }
 
+  /// IPv4 (RFC 791):
   /// ```
   /// version/length u8 | service u8 | total length u16 | id u16 | flags/offset u16 | ttl u8 | protocol u8 | sum u16
   /// source 4 | destination 4 | options…
@@ -42,6 +43,7 @@ extension Layer {
     return next == 6 ? .next(.tcp) : carried(next, &place)
   }
 
+  /// IPv6 (RFC 8200):
   /// ```
   /// version/class/label u32 | payload length u16 | next header u8 | hop limit u8 | source 16 | destination 16
   /// ```

@@ -55,6 +55,7 @@ extension Layer {
 
   static func wlan(_ bytes: RawSpan, _ place: inout Place) -> Step { wlan(bytes, &place, isPadded: false) }
 
+  /// 802.11:
   /// ```
   /// frame control: subtype 4 bits, type 2, version 2 | flags u8 | duration u16 | address 6 | address 6 | address 6
   /// sequence and fragment u16 | address 6, if the frame goes from one access point to another

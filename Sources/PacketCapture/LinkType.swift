@@ -5,9 +5,13 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
 
   /// BSD loopback: a four-byte address family in the byte order of the capturing host.
   public static let null = LinkType(rawValue: 0)
+  /// Ethernet.
   public static let ethernet = LinkType(rawValue: 1)
+  /// PPP, with or without address and control.
   public static let ppp = LinkType(rawValue: 9)
+  /// PPP in HDLC-like framing (RFC 1662), or Cisco HDLC.
   public static let pppHDLC = LinkType(rawValue: 50)
+  /// PPPoE session packets (RFC 2516).
   public static let pppEthernet = LinkType(rawValue: 51)
   /// Raw IP; its first four bits are the version. Some systems write 12 or 14 for it.
   public static let raw = LinkType(rawValue: 101)
@@ -15,12 +19,15 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
   public static let loop = LinkType(rawValue: 108)
   /// Linux cooked capture, version 1, as older versions of `tcpdump -i any` write it.
   public static let linuxSLL = LinkType(rawValue: 113)
+  /// Raw IPv4.
   public static let ipv4 = LinkType(rawValue: 228)
+  /// Raw IPv6.
   public static let ipv6 = LinkType(rawValue: 229)
   /// Linux netfilter log: the packet is one entry in a list of type-length-value entries.
   public static let nflog = LinkType(rawValue: 239)
   /// Data that Wireshark exported from packets ("Export PDUs to File").
   public static let exportedPDU = LinkType(rawValue: 252)
+  /// Linux cooked capture, version 2, as `tcpdump -i any` writes it.
   public static let linuxSLL2 = LinkType(rawValue: 276)
 
   /// The registered name without `LINKTYPE_`; the number for a type that is not decoded.

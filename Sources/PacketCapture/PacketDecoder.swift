@@ -15,6 +15,8 @@ public struct PacketDecoder {
   /// A limit on the recursion for fragments inside fragments, each of which needs stack space.
   private static let deepest = 255
 
+  /// Makes a decoder that holds no fragments.
+  ///
   /// - Parameter options: the limits on fragments and nested tunnels, and the ports of VXLAN.
   public init(options: CaptureOptions = CaptureOptions()) {
     fragments = FragmentReassembler(maximumDatagrams: options.maximumFragmentedDatagrams)
@@ -154,6 +156,8 @@ public struct PacketDecoder {
 
   // MARK: transport layer
 
+  /// Decodes a TCP header, and passes the segment to `body`.
+  ///
   /// ```
   /// source port u16 | destination port u16 | sequence u32 | acknowledgement u32
   /// header length/flags u16 | window u16 | checksum u16 | urgent u16 | options…

@@ -89,13 +89,13 @@ public enum ConnectionEvent: Sendable {
 
 /// A limit that was reached; the raw value is the name of the option, with `_` for `-`.
 public enum LimitKind: String, Sendable {
-  /// `ReassemblyOptions.maximumBufferedBytes`.
+  /// The limit `ReassemblyOptions.maximumBufferedBytes`.
   case bufferedBytes = "max_buffered_bytes"
-  /// `ReassemblyOptions.maximumTotalBufferedBytes`.
+  /// The limit `ReassemblyOptions.maximumTotalBufferedBytes`.
   case totalBufferedBytes = "max_total_buffered_bytes"
-  /// `ReassemblyOptions.maximumConnections`.
+  /// The limit `ReassemblyOptions.maximumConnections`.
   case connections = "max_connections"
-  /// The memory of everything that connections have begun but not finished.
+  /// A limit on the memory of everything that connections have begun but not finished, which the dissector applies.
   case memory = "max_memory"
 }
 

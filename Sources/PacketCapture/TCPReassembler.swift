@@ -84,6 +84,8 @@ public struct TCPReassembler {
   private var silence = SilenceClock()
   var views: ConnectionViews
 
+  /// Makes a reassembler without connections.
+  ///
   /// - Parameter options: the limits on memory, and the patience with gaps.
   public init(options: ReassemblyOptions = ReassemblyOptions()) {
     self.options = options

@@ -20,9 +20,13 @@ public struct TCPSegment: Sendable {
   public struct Flags: OptionSet, Sendable {
     public let rawValue: UInt8
     @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+    /// The sender has no more data.
     public static let fin = Flags(rawValue: 1)
+    /// The first segment of a direction.
     public static let syn = Flags(rawValue: 2)
+    /// The connection is reset.
     public static let rst = Flags(rawValue: 4)
+    /// The acknowledgement number is valid.
     public static let ack = Flags(rawValue: 16)
 
     /// Whether the segment is an acknowledgement, possibly with PSH, URG, ECE or CWR, that neither opens nor closes.

@@ -5,6 +5,8 @@ public struct Timestamp: Sendable, Hashable, Comparable {
   /// The nanoseconds; `Int64.min` means "no time". The years 1678 to 2262 can be represented; other times saturate.
   public var nanoseconds: Int64
 
+  /// Makes a time.
+  ///
   /// - Parameter nanoseconds: nanoseconds since 1970-01-01 UTC.
   @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 

@@ -34,6 +34,7 @@ public struct UnreadTraffic: Sendable {
   /// Counts without a packet.
   public init() {}
 
+  /// Whether no packet was counted.
   public var isEmpty: Bool { rows.isEmpty }
 
   /// The number of packets that may contain TCP.

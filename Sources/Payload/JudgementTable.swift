@@ -29,6 +29,8 @@ public struct JudgementTable: Sendable {
   /// The number of payloads that were judged, including repeated ones that had been forgotten.
   public private(set) var judged = 0
 
+  /// Makes an empty table.
+  ///
   /// - Parameter limit: the most judgements that are kept, at least 1.
   public init(limit: Int) { self.limit = max(1, limit) }
 

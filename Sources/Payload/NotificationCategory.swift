@@ -16,6 +16,8 @@ public struct NotificationCategory: Sendable, Equatable {
     /// Whether it requires the passcode.
     public var needsAuthentication: Bool
 
+    /// Makes an action.
+    ///
     /// - Parameters:
     ///   - id: the identifier.
     ///   - title: the title.
@@ -39,6 +41,8 @@ public struct NotificationCategory: Sendable, Equatable {
   /// The identifiers of the actions for places with little room; `nil`: the first ones of `actions`.
   public var minimal: [String]?
 
+  /// Makes a category.
+  ///
   /// - Parameters:
   ///   - actions: the actions; the first four are shown.
   ///   - minimal: the identifiers for places with little room; the first two are shown.
@@ -64,7 +68,7 @@ public struct AppResources: Sendable {
   /// Categories by identifier.
   public var categories: [String: NotificationCategory]
 
-  /// By default an app has neither texts nor categories.
+  /// Makes the resources of an app, by default without texts and categories.
   public init(strings: [String: [String: String]] = [:], categories: [String: NotificationCategory] = [:]) {
     self.strings = strings
     self.categories = categories

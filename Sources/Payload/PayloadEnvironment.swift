@@ -10,7 +10,7 @@ public struct PayloadEnvironment: Sendable {
   /// `Localizable.strings` of one language, by key, for the rules about keys and their arguments.
   public var strings: [String: String]?
 
-  /// By default nothing is known.
+  /// Makes an environment, of which nothing is known by default.
   public init(
     era: Int? = nil, topic: PayloadTopic = .unknown, frame: PushFrame? = nil, strings: [String: String]? = nil
   ) {
@@ -76,6 +76,8 @@ public struct PushFrame: Sendable {
   /// The device token. A hot path leaves it out and calls `PayloadJudge.rules(ofToken:era:)`.
   public var token: [UInt8]?
 
+  /// Makes the fields of a frame.
+  ///
   /// - Parameters:
   ///   - command: the command of the frame, 0 to 2.
   ///   - priority: the priority item of command 2; `nil` without it.

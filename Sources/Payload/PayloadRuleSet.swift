@@ -3,15 +3,15 @@ public struct PayloadRuleSet: Sendable, Hashable, Sequence, ExpressibleByArrayLi
   @usableFromInline var low: UInt64 = 0
   @usableFromInline var high: UInt64 = 0
 
-  /// The empty set.
+  /// Makes the empty set.
   public init() {}
 
-  /// A set of the listed rules.
+  /// Makes a set of the listed rules.
   public init(arrayLiteral rules: PayloadRule...) {
     for rule in rules { insert(rule) }
   }
 
-  /// A set of the rules in a sequence.
+  /// Makes a set of the rules in a sequence.
   public init(_ rules: some Sequence<PayloadRule>) {
     for rule in rules { insert(rule) }
   }

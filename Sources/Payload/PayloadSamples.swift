@@ -15,6 +15,8 @@ public struct PayloadSamples: Sendable {
   /// The available languages, the most used ones first.
   public static var languages: [String] { SampleTheme.languages }
 
+  /// Makes a source of payloads.
+  ///
   /// - Parameters:
   ///   - seed: determines all payloads, together with kind and number.
   ///   - era: the year of sending, 2009 or later; newer keys are left out. `nil`: 2016.

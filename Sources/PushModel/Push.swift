@@ -9,6 +9,8 @@ public struct Push: ~Escapable {
   /// All bytes of the push; in the binary protocol the frame, command byte included.
   public let bytes: RawSpan
 
+  /// Makes a push from parsed fields.
+  ///
   /// - Parameters:
   ///   - fields: the fields; their positions are offsets in `bytes`.
   ///   - bytes: the bytes of the push, borrowed for the lifetime of the push.

@@ -9,6 +9,8 @@ public struct ByteField: Sendable, Equatable {
     count = 0
   }
 
+  /// Makes the position of a field.
+  ///
   /// - Parameters:
   ///   - offset: the offset in bytes from the push's first byte; 0 means an absent field, as no protocol begins a push
   ///     with a field.

@@ -21,7 +21,7 @@ public struct PushRules: Sendable, Equatable {
   /// Whether a push that is to be delivered at once needs something to show or play.
   public var checksPriority: Bool
 
-  /// The default values are those of a gateway in 2015, without VoIP certificates.
+  /// Makes the rules of a gateway. The defaults are those documented in 2015, without VoIP certificates.
   public init(tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true)
   {
     self.tokenLengths = tokenLengths

@@ -19,6 +19,8 @@ public struct CapturePoint: Sendable {
   package var acknowledgement: UInt32 = 0
   package var isAhead = false
 
+  /// Makes a point.
+  ///
   /// - Parameters:
   ///   - time: nanoseconds since 1970; only passed through.
   ///   - packet: the number of the packet; only passed through.

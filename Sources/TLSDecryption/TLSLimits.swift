@@ -18,7 +18,7 @@ public struct TLSLimits: Sendable {
   /// many. Default: 1,048,576.
   public var maximumAttempts: Int
 
-  /// The default values suit captures with many thousands of connections.
+  /// Makes limits; each has the default value that is stated at its property.
   public init(
     maximumHandshakeLength: Int = 256 << 10, maximumHeldBytes: Int = 1 << 20, maximumTotalHeldBytes: Int = 64 << 20,
     maximumCandidates: Int = 1_000,

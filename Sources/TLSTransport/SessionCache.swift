@@ -24,6 +24,8 @@ public final class SessionCache: Sendable {
   private let capacity: Int
   private let sessions = Mutex<[Key: [Entry]]>([:])
 
+  /// Makes an empty cache.
+  ///
   /// - Parameter capacity: the most sessions that are kept for each server; the oldest is dropped.
   public init(capacity: Int = 64) { self.capacity = max(1, capacity) }
 

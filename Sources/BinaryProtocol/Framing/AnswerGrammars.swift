@@ -30,6 +30,8 @@ public struct FeedbackGrammar: RecordGrammar {
   /// The limits on a tuple.
   public let limits: ProtocolLimits
 
+  /// Makes the grammar for a stream of tuples.
+  ///
   /// - Parameter limits: the longest credible token.
   public init(limits: ProtocolLimits) { self.limits = limits }
 

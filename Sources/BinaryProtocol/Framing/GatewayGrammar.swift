@@ -15,6 +15,8 @@ public struct GatewayGrammar: RecordGrammar {
 
   @usableFromInline typealias Offsets = BinaryFrame.Offsets
 
+  /// Makes the grammar for a stream of frames.
+  ///
   /// - Parameter limits: lengths above which bytes are not a frame.
   public init(limits: ProtocolLimits) { self.limits = limits }
 

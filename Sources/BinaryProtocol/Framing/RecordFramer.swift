@@ -88,6 +88,8 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   @usableFromInline var isCertain: Bool
   @usableFromInline var sawUnreadable = false
 
+  /// Makes a framer for a stream of which nothing was read.
+  ///
   /// - Parameters:
   ///   - grammar: the properties of the records.
   ///   - isAligned: whether the first byte begins a record, because the beginning of the connection was captured.

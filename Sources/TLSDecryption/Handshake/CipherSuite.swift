@@ -7,6 +7,8 @@ import TLSFoundation
 public struct CipherSuite: Sendable, Hashable {
   /// The registered number.
   public var code: UInt16
+  /// Makes a suite from its number.
+  ///
   /// - Parameter code: a registered number, or any other.
   public init(code: UInt16) { self.code = code }
 

@@ -22,6 +22,8 @@ public final class Secrets {
   /// Bytes that all connections hold together.
   var heldBytes = 0
 
+  /// Makes an empty collection of key material.
+  ///
   /// - Parameter limits: the limits on secrets to try, and on attempts.
   public init(limits: TLSLimits = TLSLimits()) {
     self.limits = limits

@@ -27,6 +27,8 @@ public final class TLSStream {
   var offeredProtocols: [String] = []
   var chosenProtocol: String?
 
+  /// Makes a connection of which nothing was read.
+  ///
   /// - Parameters:
   ///   - secrets: the key material, shared with other connections of the same thread.
   ///   - limits: the limits on memory and attempts.

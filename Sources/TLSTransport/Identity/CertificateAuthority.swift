@@ -18,6 +18,8 @@ public struct CertificateAuthority: Sendable {
     /// 1 to 64 characters without NUL; `nil`: no organization.
     public var organization: String?
 
+    /// Makes a name, which is checked when an authority is made with it.
+    ///
     /// - Parameters:
     ///   - commonName: 1 to 64 characters without NUL, or `nil`.
     ///   - organization: 1 to 64 characters without NUL, or `nil`.

@@ -23,7 +23,7 @@ extension IdentityDirectory {
     /// The encryption of the topics' PKCS#12 files; `nil`: existing files stay, new files have an empty pass phrase.
     public var pkcs12: Identity.PKCS12Form?
 
-    /// An order with the default settings.
+    /// Makes an order with the default settings.
     public init(topics: [String]) { self.topics = topics }
   }
 

@@ -12,6 +12,8 @@ public struct IdentityDirectory: Sendable {
   /// The path of the directory.
   public let path: String
 
+  /// Refers to a directory, of which nothing is read yet.
+  ///
   /// - Parameter path: the directory, which need not exist before `issue(_:)`.
   public init(_ path: String) { self.path = path }
 
