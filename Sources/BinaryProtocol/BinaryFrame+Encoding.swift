@@ -16,6 +16,9 @@ extension BinaryFrame {
   /// - Parameters:
   ///   - identifier: returned by an error response about the notification.
   ///   - expiration: UNIX seconds UTC; 0: not stored.
+  ///   - token: the device token, at most 65,535 bytes.
+  ///   - payload: the payload, at most 65,535 bytes.
+  ///   - output: the writer to which the frame is appended.
   public static func encodeEnhanced(
     identifier: UInt32, expiration: UInt32, token: RawSpan, payload: RawSpan, into output: inout ByteWriter
   ) {
@@ -28,9 +31,12 @@ extension BinaryFrame {
   /// out.
   ///
   /// - Parameters:
+  ///   - token: the device token, at most 65,535 bytes.
+  ///   - payload: the payload, at most 65,535 bytes.
   ///   - identifier: returned by an error response about the notification.
   ///   - expiration: UNIX seconds UTC; 0: not stored.
   ///   - priority: 10 or 5, as documented; any value is written.
+  ///   - output: the writer to which the frame is appended.
   public static func encodeFramed(
     token: RawSpan, payload: RawSpan, identifier: UInt32?, expiration: UInt32?, priority: UInt8?,
     into output: inout ByteWriter

@@ -16,7 +16,10 @@ public enum BinaryFrame {
   /// Needs 3 bytes at first (5 for command 2), and never looks further than the length fields. Offsets in the result
   /// count from the first byte of the frame.
   ///
-  /// - Parameter limits: lengths above which the frame counts as malformed.
+  /// - Parameters:
+  ///   - bytes: the bytes of the stream that are available.
+  ///   - offset: the offset of the command byte in `bytes`.
+  ///   - limits: lengths above which the frame counts as malformed.
   /// - Complexity: O(1).
   @inlinable
   public static func extent(of bytes: RawSpan, at offset: Int, limits: ProtocolLimits) -> RecordExtent {

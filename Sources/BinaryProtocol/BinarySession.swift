@@ -136,7 +136,9 @@ public struct BinarySession: Sendable {
 
   /// Applies an error response.
   ///
-  /// - Parameter sent: the number of notifications that can have arrived; the response can name only these.
+  /// - Parameters:
+  ///   - response: the response.
+  ///   - sent: the number of notifications that can have arrived; the response can name only these.
   /// - Returns: the interpretation of the response.
   public mutating func receive(_ response: ErrorResponse, sent: Int = .max) -> Naming {
     let sent = min(sent, written)
@@ -221,8 +223,10 @@ public struct BinarySession: Sendable {
 
   /// The current fates of a range of notifications: runs of equal fates, in order and without gaps.
   ///
-  /// - Parameter range: notifications that were written. It must not begin before the value that `final` had before the
-  ///   last response that changed it, because rejections of earlier notifications are forgotten.
+  /// - Parameters:
+  ///   - range: notifications that were written. It must not begin before the value that `final` had before the last
+  ///     response that changed it, because rejections of earlier notifications are forgotten.
+  ///   - body: receives each run and its fate.
   public func forEachFate(in range: Range<Int>, _ body: (Range<Int>, Fate) -> Void) {
     var next = range.lowerBound
     func pass(to end: Int, _ fate: Fate) {

@@ -117,10 +117,14 @@ public struct GatewaySession: Sendable {
   ///
   /// Pass the rest again, together with the following bytes. At most one frame is left over, so at most
   /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Check `ending`
-  /// afterwards. Linear in the number of frames; nothing is allocated or copied.
+  /// afterwards.
   ///
-  /// - Parameter decide: returns why a valid notification is rejected, or `nil` to accept it. Called once for each
-  ///   notification, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
+  /// - Parameters:
+  ///   - input: the bytes that were not consumed before, and the following ones.
+  ///   - decide: returns why a valid notification is rejected, or `nil` to accept it. Called once for each
+  ///     notification, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
+  /// - Complexity: O(*f*) in the number of frames, except for payloads that may be silent, which are scanned. Nothing
+  ///   is allocated or copied.
   @inlinable
   public mutating func receive(
     _ input: RawSpan, decide: (borrowing Push) -> Rejection?

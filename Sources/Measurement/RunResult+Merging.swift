@@ -47,9 +47,12 @@ extension RunResult {
   /// repeated segments, measured phases that do not overlap.
   ///
   /// - Parameters:
+  ///   - parts: the results of the segments, each with a name for messages.
   ///   - unreadable: documents that should have been parts and could not be read, each with its name and the reason.
   ///   - allowsMissing: segments, documents and ends of runs may be missing; they stay warnings.
   ///   - thresholds: judged on the merged result, with those of the parts' plans.
+  /// - Throws: a `MergeError` without parts, or if the parts differ in kind, schema or method of measurement, or a
+  ///   histogram has the wrong unit.
   public static func merging(
     _ parts: [Part], unreadable: [String] = [], allowsMissing: Bool = false, thresholds: [Threshold] = []
   ) throws(MergeError) -> RunResult {

@@ -15,7 +15,9 @@ public enum CaptureInput: ~Copyable {
   /// Archives and compressed files are unpacked. Text that shows packets (of tcpdump or tshark), or the bytes of a
   /// capture file, is opened as a capture. Anything that is not a capture is a dump.
   ///
-  /// - Parameter path: the path of the file; `-` is standard input.
+  /// - Parameters:
+  ///   - path: the path of the file; `-` is standard input.
+  ///   - options: limits on what is read.
   /// - Throws: a `CaptureError` if the file cannot be opened or read, is empty, or has a damaged header.
   public static func open(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureInput {
     var input = try InputFile.opening(

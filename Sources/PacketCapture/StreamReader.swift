@@ -12,7 +12,10 @@ public final class StreamReader {
 
   /// Starts reading a file.
   ///
-  /// - Parameter filter: packets that do not match are not decoded. The reader copies the filter for its thread.
+  /// - Parameters:
+  ///   - file: the file; the reader takes ownership.
+  ///   - options: limits on memory, and what to read.
+  ///   - filter: packets that do not match are not decoded. The reader copies the filter for its thread.
   public convenience init(_ file: consuming CaptureFile, options: CaptureOptions, filter: PacketFilter? = nil) {
     self.init(Recording(file), options: options, filter: filter)
   }
@@ -20,6 +23,8 @@ public final class StreamReader {
   /// Starts reading a recording of any number of files.
   ///
   /// - Parameters:
+  ///   - recording: the files, in reading order.
+  ///   - options: limits on memory, and what to read.
   ///   - filter: packets that do not match are not decoded. The reader copies the filter for its thread.
   ///   - depth: the most batches that are read ahead.
   ///   - queue: a queue to read on, one batch at a time, so that other work on the queue can run in between; `nil`: a
