@@ -26,7 +26,6 @@ public struct CaptureLoss: Sendable, Equatable {
   /// All dropped packets, of the interface and of the operating system. Saturates.
   public var dropped: Int {
     let (sum, overflow) = (interfaceDropped ?? 0).addingReportingOverflow(systemDropped ?? 0)
-    /// All dropped packets; saturates.
     return overflow ? .max : sum
   }
 }

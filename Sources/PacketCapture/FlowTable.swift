@@ -1,8 +1,9 @@
 /// Finds the slot of a connection by its flow: open addressing with linear probing over the slots' own storage.
 ///
 /// Each packet needs one lookup. Swift's `Dictionary` hashes the bytes of two endpoints with SipHash; three
-/// multiplications suffice here. Both factors of each multiplication are keyed with random numbers of the process: with
-/// a constant factor, a capture could be crafted whose addresses make the other factor 0, so that all flows collide.
+/// multiplications suffice here. Both factors of each multiplication are keyed with random numbers of the process: if a
+/// factor were keyed with a constant, a capture could be crafted whose addresses make that factor 0, so that all flows
+/// collide.
 struct FlowTable {
   private struct Entry {
     var hash: UInt64

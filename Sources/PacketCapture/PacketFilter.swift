@@ -14,7 +14,7 @@ public final class PacketFilter {
   ///
   /// - Parameters:
   ///   - expression: the expression (pcap-filter(7)).
-  ///   - snapLength: the longest packet in bytes that the compiled filter returns; matching does not depend on it.
+  ///   - snapLength: the snap length for libpcap, in bytes.
   /// - Throws: a `CaptureError` of kind `badFilter` with the message of libpcap if the expression does not compile.
   public init(_ expression: String, snapLength: Int = 1 << 20) throws(CaptureError) {
     self.expression = expression

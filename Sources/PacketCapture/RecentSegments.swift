@@ -56,8 +56,9 @@ struct RecentSegments {
     return result
   }
 
-  /// A digest of at least 32 bytes: the sums of eight-byte words in four lanes, as fast as memory. The last 32 bytes
-  /// are added a second time, in a sum of their own, so that no tail is left to process byte by byte.
+  /// A digest of bytes. From 32 bytes on it is made of the sums of eight-byte words in four lanes, which is as fast as
+  /// memory. The last 32 bytes are added a second time, in a sum of their own, so that no tail is left to process byte by
+  /// byte.
   @inline(__always)
   static func digest(_ bytes: RawSpan) -> UInt64 {
     let count = bytes.byteCount

@@ -56,8 +56,8 @@ public final class RecordedFile: Sendable {
   public let format: CaptureFormat
   /// The size on disk in bytes; `nil` for a pipe.
   public let size: Int?
-  /// The time of the first packet; `Timestamp.none` if it has none, if there are no packets, or if the file was not
-  /// read ahead.
+  /// The time of the first packet; `Timestamp.none` for a packet without a time, for a file without packets, and before
+  /// the file was read ahead.
   public var firstTime: Timestamp { state.withLock { $0.firstTime } }
   /// The link types in the file header.
   public let linkTypes: [LinkType]

@@ -22,7 +22,7 @@ public enum GapReason: String, Sendable {
 public struct StreamPosition: Sendable {
   /// The reassembler's number for the connection, from 0; reused after `.closed`.
   public var slot: Int
-  /// The direction of the bytes; for events of a whole connection, of no meaning.
+  /// The direction of the bytes; meaningless for an event of a whole connection.
   public var direction: FlowDirection
   /// Whether the packet acknowledges bytes of the other direction that were not seen yet: they follow later in the
   /// capture, or are missing.

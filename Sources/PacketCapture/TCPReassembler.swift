@@ -50,8 +50,8 @@ public struct TCPReassembler {
     var time: Timestamp
     /// The number of segments of all connections up to that packet.
     var received: Int
-    /// Whether the RST comes before bytes that were not captured, and was not emitted yet: if its sender did not send
-    /// it, the sender will go on within the missing bytes.
+    /// Whether the RST comes after bytes that were not captured, and was not emitted yet: if someone else sent it, its
+    /// sender goes on with those bytes.
     var isDoubtful: Bool = false
   }
 
@@ -563,8 +563,7 @@ public struct TCPReassembler {
     if segment.flags.contains(.syn) || isNew || isRefuted(reset, segment, position) { connections[slot].reset = nil }
   }
 
-  /// Whether a segment refutes a doubtful RST: its sender closes the connection before the RST's offset, or sends long
-  /// after it.
+  /// Whether a segment refutes a doubtful RST: its sender closes the connection with a FIN, or still sends long after it.
   private func isRefuted(_ reset: Reset, _ segment: TCPSegment, _ position: StreamPosition) -> Bool {
     guard reset.isDoubtful else { return false }
     if segment.flags.contains(.fin) { return true }
