@@ -10,11 +10,13 @@ public struct BinaryFaults: OptionSet, Sendable {
 
   /// Priority 10, or none, on a payload that has nothing to show: status 1.
   public static let silentAtOnce = BinaryFaults(rawValue: 1 << 1)
+  /// An empty token, or none: status 2.
   public static let missingToken = BinaryFaults(rawValue: 1 << 2)
+  /// An empty payload, or none: status 4.
   public static let missingPayload = BinaryFaults(rawValue: 1 << 4)
   /// Longer or shorter than the documented 32 bytes: status 5.
   public static let tokenSize = BinaryFaults(rawValue: 1 << 5)
-  /// Longer than a gateway of some year took, the lowest limit being 256 bytes: status 7.
+  /// The payload is longer than any gateway accepted in some year, the lowest limit being 256 bytes: status 7.
   public static let payloadSize = BinaryFaults(rawValue: 1 << 7)
 
   /// Whether the status names one of these faults.
@@ -24,7 +26,7 @@ public struct BinaryFaults: OptionSet, Sendable {
 }
 
 extension Push {
-  /// The faults that can be seen in it.
+  /// The faults that can be seen in the notification.
   public var faults: BinaryFaults {
     var faults: BinaryFaults = []
     if fields.token.length == 0 { faults.insert(.missingToken) }

@@ -2,16 +2,23 @@ import Bytes
 import PushModel
 
 extension BinaryFrame {
-  /// Writes a command-0 notification.
+  /// Writes a notification of command 0.
   ///
-  /// Token and payload may hold at most 65,535 bytes each: the length fields have 16 bits. Longer values trap.
+  /// The length fields have 16 bits: a token or payload of more than 65,535 bytes traps.
   public static func encodeSimple(token: RawSpan, payload: RawSpan, into output: inout ByteWriter) {
     encodeUnframed(
       numbers: nil, tokenLength: checked(token), payloadLength: checked(payload), into: &output,
       token: { $0.write(token) }, payload: { $0.write(payload) })
   }
 
-  /// Writes a command-1 notification. Limits as for command 0.
+  /// Writes a notification of command 1. The limits are those of command 0.
+  ///
+  /// - Parameters:
+  ///   - identifier: returned by an error response about the notification.
+  ///   - expiration: UNIX seconds UTC; 0: not stored.
+  ///   - token: the device token, at most 65,535 bytes.
+  ///   - payload: the payload, at most 65,535 bytes.
+  ///   - output: the writer to which the frame is appended.
   public static func encodeEnhanced(
     identifier: UInt32, expiration: UInt32, token: RawSpan, payload: RawSpan, into output: inout ByteWriter
   ) {
@@ -20,7 +27,16 @@ extension BinaryFrame {
       token: { $0.write(token) }, payload: { $0.write(payload) })
   }
 
-  /// Writes a command-2 notification with the items in the usual order 1, 2, 3, 4, 5; a `nil` item is left out.
+  /// Writes a notification of command 2, with the items in the usual order 1, 2, 3, 4, 5; an item that is `nil` is left
+  /// out.
+  ///
+  /// - Parameters:
+  ///   - token: the device token, at most 65,535 bytes.
+  ///   - payload: the payload, at most 65,535 bytes.
+  ///   - identifier: returned by an error response about the notification.
+  ///   - expiration: UNIX seconds UTC; 0: not stored.
+  ///   - priority: 10 or 5, as documented; any value is written.
+  ///   - output: the writer to which the frame is appended.
   public static func encodeFramed(
     token: RawSpan, payload: RawSpan, identifier: UInt32?, expiration: UInt32?, priority: UInt8?,
     into output: inout ByteWriter
@@ -30,7 +46,8 @@ extension BinaryFrame {
       priority: priority, into: &output, token: { $0.write(token) }, payload: { $0.write(payload) })
   }
 
-  /// Writes a command-2 frame with any items in any order, including unknown and repeated ones.
+  /// Writes a frame of command 2 with any items in any order, including unknown and repeated ones. Item data of more
+  /// than 65,535 bytes traps.
   public static func encodeFramed(items: [FrameItem], into output: inout ByteWriter) {
     writeFrameHeader(length: items.reduce(0) { $0 + FrameItem.headerLength + $1.data.count }, into: &output)
     for item in items {
@@ -43,7 +60,7 @@ extension BinaryFrame {
 }
 
 extension Push {
-  /// Writes this notification again as it was parsed, byte for byte.
+  /// Writes the notification as it was parsed, byte for byte.
   public func encode(into output: inout ByteWriter) {
     switch command {
     case .simple: BinaryFrame.encodeSimple(token: token, payload: payload, into: &output)

@@ -11,9 +11,16 @@ import PushModel
 ///
 /// All integers are big-endian. Source: Apple's guide of 2015-09-16.
 public enum BinaryFrame {
-  /// The length of the frame at `offset`, from its header alone.
+  /// The extent of the frame at `offset`, judged by its header alone.
   ///
-  /// Needs 3 bytes to begin with (5 for command 2) and never looks further than the length fields.
+  /// Needs 3 bytes at first (5 for command 2), and never looks further than the length fields. Offsets in the result
+  /// count from the first byte of the frame.
+  ///
+  /// - Parameters:
+  ///   - bytes: the bytes of the stream that are available.
+  ///   - offset: the offset of the command byte in `bytes`.
+  ///   - limits: lengths above which the frame counts as malformed.
+  /// - Complexity: O(1).
   @inlinable
   public static func extent(of bytes: RawSpan, at offset: Int, limits: ProtocolLimits) -> RecordExtent {
     let available = bytes.byteCount - offset
@@ -53,9 +60,11 @@ public enum BinaryFrame {
 }
 
 extension Push {
-  /// Parses the frame that starts at `offset` and advances `offset` past it.
+  /// Parses the frame that starts at `offset`, and advances `offset` past it. The push is a view of `bytes`.
   ///
-  /// Throws `.incomplete` when the bytes end first; `offset` is then unchanged, as after any error.
+  /// - Throws: a `ParseError`; `incomplete` if the bytes end before the frame does, with the needed length as its
+  ///   offset. `offset` is then unchanged, as after any error.
+  /// - Complexity: O(1) in the lengths of token and payload; nothing is copied.
   @inlinable
   @_lifetime(copy bytes)
   public init(
@@ -72,6 +81,8 @@ extension Push {
     offset += length
   }
 
+  /// The command of the frame, its first byte.
   @inlinable public var command: BinaryCommand { fields.command }
+  /// The four bytes by which an error response names the notification, as a big-endian number; `nil` if it has none.
   @inlinable public var identifier: UInt32? { fields.identifier }
 }

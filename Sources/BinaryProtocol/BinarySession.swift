@@ -28,7 +28,8 @@ import PushModel
 public struct BinarySession: Sendable {
   /// The interpretation of one response.
   public struct Naming: Sendable, Equatable {
-    /// The notification it names; `nil` when none such was written.
+    /// The number of the named notification, from 0; `nil` if none was written with the identifier, or the response is
+    /// ambiguous.
     public var notification: Int?
     /// The number of notifications before the named one (with status 10 and 0: including it) that count as accepted,
     /// without those rejected before; `nil` if it names none.
@@ -36,15 +37,15 @@ public struct BinarySession: Sendable {
     /// The number of written notifications with the identifier. Above 1 the naming is a judgement: the latest is
     /// chosen.
     public var candidates: Int
-    /// The identifier is 0, which may be a notification's or mean none: the response names no notification.
+    /// Whether the identifier is 0 and may be that of a notification or mean none, so that the response names none.
     public var isAmbiguous = false
   }
 
-  /// Notifications written so far.
+  /// The number of notifications written so far.
   public private(set) var written = 0
-  /// Responses that named nothing known.
+  /// The number of responses that named no known notification.
   public private(set) var unresolvedResponses = 0
-  /// The gateway has ended the connection: notifications written after the named one are discarded.
+  /// Whether the gateway has ended the connection, so that notifications written after the named one are discarded.
   public private(set) var isTerminated = false
 
   private var history: IdentifierHistory
@@ -61,10 +62,12 @@ public struct BinarySession: Sendable {
   /// A notification without an identifier was written; and one was written before `firstKnownBad`.
   private var hasUnidentified = false
   private var hasUnidentifiedBeforeKnownBad = false
-  /// Everything before this index is settled: accepted or rejected.
+  /// The number of notifications that are settled, from the first one: each is accepted or rejected.
   public private(set) var settled = 0
   private var rejections = Rejections()
 
+  /// Makes the session of a connection on which nothing was written.
+  ///
   /// - Parameter maximumIdentifierRuns: the length of the identifiers' history, in runs of evenly spaced identifiers; a
   ///   counter needs one run, random identifiers one run for every two. Older identifiers are forgotten and can no
   ///   longer be resolved.
@@ -113,9 +116,13 @@ public struct BinarySession: Sendable {
     if firstOversize == nil { firstOversize = written - 1 }
   }
 
-  /// Notes that the next notification was written, and returns its number; `noteFaults` says more about it.
+  /// Notes that the next notification was written; `noteFaults(_:identifier:)` adds details.
   ///
-  /// - Parameter isKnownBad: its token is empty, so that it cannot be accepted.
+  /// - Parameters:
+  ///   - identifier: the identifier; `nil` for command 0, and for a frame without the item.
+  ///   - isKnownBad: whether its token is empty, so that it cannot be accepted.
+  /// - Returns: the number of the notification, from 0.
+  /// - Complexity: amortized O(1); a run of evenly spaced identifiers needs no memory for each.
   public mutating func write(identifier: UInt32?, isKnownBad: Bool) -> Int {
     let index = written
     written += 1
@@ -129,7 +136,10 @@ public struct BinarySession: Sendable {
 
   /// Applies an error response.
   ///
-  /// - Parameter sent: the number of notifications that can have arrived; the response concerns only these.
+  /// - Parameters:
+  ///   - response: the response.
+  ///   - sent: the number of notifications that can have arrived; the response can name only these.
+  /// - Returns: the interpretation of the response.
   public mutating func receive(_ response: ErrorResponse, sent: Int = .max) -> Naming {
     let sent = min(sent, written)
     var (named, candidates) = history.find(response.identifier, before: sent)
@@ -213,8 +223,10 @@ public struct BinarySession: Sendable {
 
   /// The current fates of a range of notifications: runs of equal fates, in order and without gaps.
   ///
-  /// - Parameter range: notifications that were written. It must not begin before the value that `final` had before the
-  ///   last response that changed it, because rejections of earlier notifications are forgotten.
+  /// - Parameters:
+  ///   - range: notifications that were written. It must not begin before the value that `final` had before the last
+  ///     response that changed it, because rejections of earlier notifications are forgotten.
+  ///   - body: receives each run and its fate.
   public func forEachFate(in range: Range<Int>, _ body: (Range<Int>, Fate) -> Void) {
     var next = range.lowerBound
     func pass(to end: Int, _ fate: Fate) {

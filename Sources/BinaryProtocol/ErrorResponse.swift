@@ -5,24 +5,31 @@ import PushModel
 ///
 /// Nothing is answered for an accepted notification. Source: Apple's guide of 2015-09-16.
 public struct ErrorResponse: Sendable, Hashable {
-  /// Bytes on the wire.
+  /// The length of a response in bytes.
   public static let length = 6
-  /// The command byte the documented service uses.
+  /// The command byte of the documented service.
   public static let documentedCommand: UInt8 = 8
 
-  /// 8 from the documented service; a mock server was seen to use another.
+  /// The command byte: 8 from the documented service; a mock server used another one.
   public var command: UInt8
+  /// The reason of the rejection, or 10 for a shutdown.
   public var status: Status
-  /// The four bytes of the notification it names, read as a big-endian number.
+  /// The identifier of the named notification, four bytes read as a big-endian number.
   public var identifier: UInt32
 
+  /// Makes a response.
+  ///
+  /// - Parameters:
+  ///   - command: 8, unless a test wants another byte.
+  ///   - status: any value, also an undocumented one.
+  ///   - identifier: the identifier of the named notification.
   public init(command: UInt8 = documentedCommand, status: Status, identifier: UInt32) {
     self.command = command
     self.status = status
     self.identifier = identifier
   }
 
-  /// The extent of the response at `offset`. It begins with 8; `init(wholeAnswer:)` accepts other command bytes.
+  /// The extent of the response at `offset`. A response begins with 8; any other command byte is malformed.
   @inlinable
   public static func extent(of bytes: RawSpan, at offset: Int) -> RecordExtent {
     let available = bytes.byteCount - offset
@@ -50,7 +57,10 @@ public struct ErrorResponse: Sendable, Hashable {
       command: bytes.byte(at: 0), status: Status(rawValue: bytes.byte(at: 1)), identifier: bytes.uint32(at: 2))
   }
 
-  /// Parses the response at `offset` and advances `offset` past it; throws `.incomplete` below six bytes.
+  /// Parses the response at `offset`, and advances `offset` past it.
+  ///
+  /// - Throws: a `ParseError`; `incomplete` with fewer than six bytes, `unknownResponse` if the command byte is not 8.
+  ///   `offset` is then unchanged.
   @inlinable
   public init(parsing bytes: RawSpan, at offset: inout Int) throws(ParseError) {
     switch Self.extent(of: bytes, at: offset) {

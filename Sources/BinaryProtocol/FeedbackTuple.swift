@@ -7,8 +7,14 @@ public struct FeedbackTuple: ~Escapable {
 
   /// UNIX seconds UTC at which APNs found the app uninstalled.
   public let timestamp: UInt32
+  /// The device token, a view of borrowed bytes.
   public let token: RawSpan
 
+  /// Makes a tuple.
+  ///
+  /// - Parameters:
+  ///   - timestamp: UNIX seconds UTC.
+  ///   - token: the device token, borrowed for the lifetime of the tuple.
   @inlinable
   @_lifetime(copy token)
   public init(timestamp: UInt32, token: RawSpan) {
@@ -34,7 +40,10 @@ public struct FeedbackTuple: ~Escapable {
     self.init(timestamp: record.uint32(at: 0), token: record.extracting(6..<record.byteCount))
   }
 
-  /// Parses the tuple at `offset` and advances `offset` past it; throws `.incomplete` when the bytes end first.
+  /// Parses the tuple at `offset`, and advances `offset` past it. The tuple is a view of `bytes`.
+  ///
+  /// - Throws: a `ParseError`; `incomplete` if the bytes end before the tuple does, `tokenTooLong` above the limit.
+  ///   `offset` is then unchanged.
   @inlinable
   @_lifetime(copy bytes)
   public init(
@@ -50,7 +59,7 @@ public struct FeedbackTuple: ~Escapable {
     offset += length
   }
 
-  /// Writes the tuple. The token may hold at most 65,535 bytes.
+  /// Writes the tuple. A token of more than 65,535 bytes traps.
   public func encode(into output: inout ByteWriter) {
     output.write(bigEndian: timestamp)
     output.write(bigEndian: UInt16(token.byteCount))

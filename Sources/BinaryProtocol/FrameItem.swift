@@ -3,9 +3,12 @@ import PushModel
 
 /// One item of a command-2 frame: `id u8 | length u16 | data`.
 public struct FrameItem: Sendable, Equatable {
+  /// The meaning of the item.
   public var id: Identifier
+  /// The data, at most 65,535 bytes.
   public var data: [UInt8]
 
+  /// Makes an item.
   public init(id: Identifier, data: [UInt8]) {
     self.id = id
     self.data = data

@@ -27,6 +27,15 @@ public struct GatewaySession: Sendable {
     /// status 5 with commands 0 and 1, as with command 2.
     public var limits: ProtocolLimits
 
+    /// Makes the rules of a gateway. The defaults are those documented in 2015, but malformed bytes are answered as
+    /// documented in 2018.
+    ///
+    /// - Parameters:
+    ///   - tokenLengths: the lengths in bytes that a token may have.
+    ///   - maximumPayloadLength: the longest payload in bytes.
+    ///   - checksPriority: whether to reject a push with priority 10 and nothing to show.
+    ///   - answersMalformed: whether bytes that are not a frame are answered with status 128.
+    ///   - limits: lengths above which bytes are not a frame.
     public init(
       tokenLengths: ClosedRange<Int> = 32...32, maximumPayloadLength: Int = 2_048, checksPriority: Bool = true,
       answersMalformed: Bool = true, limits: ProtocolLimits = ProtocolLimits(maximumTokenLength: 65_535)
@@ -42,16 +51,21 @@ public struct GatewaySession: Sendable {
   public struct Ending: Sendable, Equatable {
     /// The reason for the end.
     public enum Cause: Sendable, Equatable {
+      /// A notification was rejected.
       case rejected
+      /// `shutDown()` was called, or `shutdownAfter` was reached.
       case shutdown
       /// Bytes that are not a frame, or items that extend past the end of their frame.
       case malformed(ParseError)
     }
 
+    /// The reason why the gateway closes.
     public var cause: Cause
+    /// The status, even if no response is sent.
     public var status: ErrorResponse.Status
     /// The notification that `status` concerns: the rejected one or, in a shutdown, the last accepted one.
     public var notification: Int?
+    /// The identifier of that notification; `nil` if it has none.
     public var identifier: UInt32?
     /// The response to send; `nil` to close without one.
     public var response: ErrorResponse?
@@ -65,6 +79,7 @@ public struct GatewaySession: Sendable {
     case lost
   }
 
+  /// The limits of the gateway.
   public let rules: Rules
   /// The status with which every notification is rejected: the provider's certificate names no topic, or one of invalid
   /// size.
@@ -72,13 +87,15 @@ public struct GatewaySession: Sendable {
   /// The number of accepted notifications after which the gateway shuts the connection down.
   public var shutdownAfter = Int.max
 
-  /// Notifications that arrived: `received = accepted + rejected + discarded`.
+  /// The number of notifications that arrived: `received = accepted + rejected + discarded`.
   public private(set) var received = 0
+  /// The number of accepted notifications.
   public private(set) var accepted = 0
-  /// 0 or 1.
+  /// The number of rejected notifications, 0 or 1.
   public private(set) var rejected = 0
+  /// The number of notifications that arrived after the end.
   public private(set) var discarded = 0
-  /// Bytes consumed so far, of any kind.
+  /// The number of bytes consumed so far, of any kind.
   public private(set) var bytes = 0
   /// How the gateway ended the connection; `nil` while it is open.
   public private(set) var ending: Ending?
@@ -86,6 +103,11 @@ public struct GatewaySession: Sendable {
   private var state = State.open
   private var lastAccepted: UInt32?
 
+  /// Makes the session of a new connection.
+  ///
+  /// - Parameters:
+  ///   - rules: the limits of the gateway.
+  ///   - standing: a status with which every notification is rejected, for a faulty certificate; `nil` for none.
   public init(rules: Rules = Rules(), standing: ErrorResponse.Status? = nil) {
     self.rules = rules
     self.standing = standing
@@ -95,10 +117,14 @@ public struct GatewaySession: Sendable {
   ///
   /// Pass the rest again, together with the following bytes. At most one frame is left over, so at most
   /// `limits.maximumFrameLength + 5` bytes (command 0 or 1: the lengths of token and payload and 13). Check `ending`
-  /// afterwards. Linear in the number of frames; nothing is allocated or copied.
+  /// afterwards.
   ///
-  /// - Parameter decide: returns why a valid notification is rejected, or `nil` to accept it. Called once for each
-  ///   notification, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
+  /// - Parameters:
+  ///   - input: the bytes that were not consumed before, and the following ones.
+  ///   - decide: returns why a valid notification is rejected, or `nil` to accept it. Called once for each
+  ///     notification, however the bytes are split. Statuses 0 and 10 accept and must not be returned.
+  /// - Complexity: O(*f*) in the number of frames, except for payloads that may be silent, which are scanned. Nothing
+  ///   is allocated or copied.
   @inlinable
   public mutating func receive(
     _ input: RawSpan, decide: (borrowing Push) -> Rejection?

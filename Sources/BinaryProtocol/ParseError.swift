@@ -2,16 +2,23 @@
 ///
 /// Two errors are equal if their problems are: the offset is a hint for readers.
 public struct ParseError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The reason.
   public var problem: Problem
-  /// Offset of the offending field from the first byte of the record.
+  /// The offset of the offending field from the first byte of the record; for `incomplete`, the length that is needed.
   public var offset: Int
 
+  /// Makes an error.
+  ///
+  /// - Parameters:
+  ///   - problem: the reason.
+  ///   - offset: the offset in bytes from the first byte of the record.
   @inlinable
   public init(_ problem: Problem, at offset: Int) {
     self.problem = problem
     self.offset = offset
   }
 
+  /// Whether both errors have the same problem; offsets are ignored.
   public static func == (a: ParseError, b: ParseError) -> Bool { a.problem == b.problem }
 
   public var description: String { "\(problem) at offset \(offset)" }

@@ -12,6 +12,7 @@ public struct ProtocolLimits: Sendable, Equatable {
   /// payloads.
   public var maximumPayloadLength: Int
 
+  /// Makes limits. The defaults leave room for tokens and payloads longer than documented.
   public init(
     maximumFrameLength: Int = 131_072, maximumTokenLength: Int = 1_024, maximumPayloadLength: Int = 65_535
   ) {

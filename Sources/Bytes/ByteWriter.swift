@@ -1,7 +1,7 @@
-/// A growing block of memory that numbers and text are written into.
+/// A growing block of memory into which numbers and text are written.
 ///
-/// The hot paths write straight into it: no `String`, no array per value. It grows by doubling; call `removeAll()`
-/// after writing it out to reuse the memory.
+/// The hot paths write straight into it: no `String`, no array per value. The block grows by doubling, so writing takes
+/// amortized constant time per byte; call `removeAll()` after the contents are used, to reuse the memory.
 @safe public struct ByteWriter: ~Copyable {
   // Safe because the pointer is owned by this non-copyable value alone, `reserve` is called before every store, and
   // nothing hands the pointer out.
@@ -11,6 +11,9 @@
   public var count: Int { @inlinable @inline(__always) get { used } }
   @usableFromInline var used: Int
 
+  /// Makes an empty writer.
+  ///
+  /// - Parameter capacity: the bytes to allocate at first, at least 64.
   public init(capacity: Int = 1 << 16) {
     self.capacity = max(64, capacity)
     unsafe self.storage = .allocate(byteCount: self.capacity, alignment: 16)
@@ -48,13 +51,13 @@
   /// Calls `body` with the written bytes.
   public func withBytes(_ body: (RawSpan) -> Void) { body(bytes) }
 
-  /// Drops everything after the first `count` bytes.
+  /// Drops everything after the first `count` bytes, which must not be more than were written.
   public mutating func truncate(to count: Int) {
     precondition(count >= 0 && count <= self.count)
     self.used = count
   }
 
-  /// Replaces four bytes that were written at `offset` by an integer in network order.
+  /// Replaces the four bytes at `offset` by an integer in network order. All four must have been written.
   public mutating func overwrite(bigEndian value: UInt32, at offset: Int) {
     precondition(offset >= 0 && offset <= count - 4)
     unsafe storage.storeBytes(of: value.bigEndian, toByteOffset: offset, as: UInt32.self)
@@ -78,6 +81,7 @@
 
   // MARK: bytes and integers
 
+  /// Writes one byte.
   @inlinable @inline(__always)
   public mutating func write(_ byte: UInt8) {
     reserve(1)
@@ -93,6 +97,7 @@
     used = count + MemoryLayout<T>.size
   }
 
+  /// Writes a copy of borrowed bytes.
   @inlinable
   public mutating func write(_ bytes: RawSpan) {
     reserve(bytes.byteCount)
@@ -104,6 +109,7 @@
     used = count + bytes.byteCount
   }
 
+  /// Writes a string literal in UTF-8, without a terminator.
   @inlinable @inline(__always)
   public mutating func write(_ text: StaticString) {
     let length = text.utf8CodeUnitCount
@@ -112,14 +118,14 @@
     used = count + length
   }
 
-  /// Writes text that is not known when compiling; a literal goes to `write(_:)`, which copies it in one piece.
+  /// Writes text in UTF-8. A literal should be passed to `write(_:)`, which copies it in one piece.
   public mutating func write(text: String) {
     for byte in text.utf8 { write(byte) }
   }
 
   // MARK: text
 
-  /// Writes a number in decimal digits.
+  /// Writes a number in decimal digits, 1 to 20.
   @inlinable
   public mutating func write(decimal value: UInt64) {
     reserve(20)
@@ -147,6 +153,7 @@
     used += digits
   }
 
+  /// Writes a number in decimal digits, with a minus sign if it is negative.
   @inlinable
   public mutating func write(decimal value: Int) {
     if value < 0 { write(UInt8(ascii: "-")) }

@@ -10,9 +10,13 @@ public enum ControlCharacters {
     }
   }
 
-  /// The text with each control character as `\u` and four digits. A backslash stays unchanged.
+  /// The text with each control character as `\u` and four hexadecimal digits. A backslash stays unchanged, so the
+  /// result cannot be reversed.
   ///
-  /// - Parameter keepsLines: line feeds stay unchanged.
+  /// - Parameters:
+  ///   - text: text from any source.
+  ///   - keepsLines: whether line feeds stay unchanged.
+  /// - Complexity: O(*n*); text without control characters is returned as it is.
   public static func escaped(_ text: String, keepsLines: Bool = false) -> String {
     guard text.unicodeScalars.contains(where: contains) else { return text }
     var escaped = String.UnicodeScalarView()

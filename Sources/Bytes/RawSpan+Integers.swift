@@ -1,12 +1,13 @@
 import Glibc
 
-/// Reading integers from borrowed memory.
+/// Reads integers from borrowed memory.
 ///
-/// This file and `ByteWriter` are the only places with unsafe loads and stores. They are safe because every load goes
-/// through `RawSpan`'s own bounds check, needs no alignment, and yields a type for which every bit pattern is a value.
-/// An offset outside the span is a programming error and traps; callers check lengths of untrusted data first.
+/// Nearly all unsafe loads of the parsers are in this file, and nearly all unsafe stores in `ByteWriter`. The loads are
+/// safe because each goes through the bounds check of `RawSpan`, needs no alignment, and yields a type for which every bit
+/// pattern is valid. An offset outside the span is a programming error and traps; callers check the lengths of untrusted
+/// data first.
 extension RawSpan {
-  /// The byte at `offset`.
+  /// The byte at `offset`. An offset outside the span traps, as in all functions here.
   @inlinable @inline(__always)
   public func byte(at offset: Int) -> UInt8 {
     unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
@@ -51,7 +52,7 @@ extension RawSpan {
     return bigEndian ? value : value.byteSwapped
   }
 
-  /// Whether both spans hold the same bytes.
+  /// Whether both spans have the same bytes.
   @inlinable
   public func elementsEqual(_ other: RawSpan) -> Bool {
     guard byteCount == other.byteCount else { return false }
@@ -68,9 +69,9 @@ extension RawSpan {
   }
 }
 
-/// Searching borrowed memory.
+/// Searches borrowed memory.
 extension RawSpan {
-  /// The offset of the first `byte` at or after `start`, at the speed of the system's `memchr`.
+  /// The offset of the first `byte` at or after `start`, at the speed of the system's `memchr`; `nil` if there is none.
   @inlinable
   public func firstOffset(of byte: UInt8, from start: Int = 0) -> Int? {
     guard start < byteCount else { return nil }
@@ -111,7 +112,7 @@ extension RawSpan {
     return (block .== first) .| (block .== second)
   }
 
-  /// Whether these bytes begin with all of `prefix`.
+  /// Whether the bytes begin with all of `prefix`.
   @inlinable
   public func begins(with prefix: RawSpan) -> Bool {
     byteCount >= prefix.byteCount && extracting(0..<prefix.byteCount).elementsEqual(prefix)

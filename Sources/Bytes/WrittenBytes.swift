@@ -36,7 +36,7 @@
 
   private var storage: Storage?
 
-  /// Nothing.
+  /// No bytes.
   public init() {}
 
   /// Takes ownership of the written bytes.
@@ -45,6 +45,7 @@
     storage = unsafe Storage(memory, capacity: capacity, count: count)
   }
 
+  /// The bytes, borrowed.
   public var bytes: RawSpan {
     @_lifetime(borrow self)
     get {

@@ -1,32 +1,45 @@
 import Glibc
 
-/// The machine and the software that a result was measured with.
+/// The machine and the software with which a result was measured.
 public struct Environment: Sendable, Equatable, Codable {
+  /// The name of the machine.
   public var host = ""
   /// In a merged result, the names of all machines if there were several; the other fields describe the first one.
   public var hosts: [String]?
+  /// The name and release of the kernel.
   public var kernel = ""
+  /// The model of the processor.
   public var cpu = ""
+  /// The number of processors that are online.
   public var cores = 0
+  /// The physical memory in bytes.
   public var memoryBytes = 0
-  /// OpenSSL's version text.
+  /// The version text of OpenSSL.
   public var openssl = ""
+  /// The version of apnscope.
   public var apnscope = ""
   /// The commit that this apnscope was built from, if known; followed by "+" with uncommitted changes.
   public var commit: String?
   /// The command line, which never contains secrets.
   public var command: [String] = []
 
+  /// An environment of which nothing is known.
   public init() {}
 
-  /// apnscope's version, and in brackets the commit where it is known: "0.2.0 (a1b2c3d)".
+  /// The version of apnscope, with the commit if it is known: "0.2.0 (a1b2c3d)".
   public var build: String { Self.build(apnscope, commit) }
 
   package static func build(_ version: String, _ commit: String?) -> String {
     commit.map { "\(version) (\($0))" } ?? version
   }
 
-  /// The system's description of itself.
+  /// Describes this machine, from the kernel's information.
+  ///
+  /// - Parameters:
+  ///   - openssl: the version text of OpenSSL.
+  ///   - apnscope: the version of apnscope.
+  ///   - commit: the commit of the build, if known.
+  ///   - command: the command line, without secrets.
   public static func current(
     openssl: String, apnscope: String, commit: String? = nil, command: [String]
   ) -> Environment {

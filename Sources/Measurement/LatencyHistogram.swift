@@ -20,14 +20,21 @@ public struct LatencyHistogram: Sendable {
   /// The largest distinguishable value.
   package static let highest = 3_600_000_000
 
+  /// The unit in which values are written; times are recorded in microseconds.
   public let unit: Unit
   private var histogram = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
   /// The exact sum of the values, before rounding to buckets: the order of merging makes no difference.
   private var sum: UInt128 = 0
 
+  /// Makes an empty histogram.
   public init(_ unit: Unit) { self.unit = unit }
 
-  /// Negative values count as 0.
+  /// Counts a value, clamped to 0 and to one hour in microseconds.
+  ///
+  /// - Parameters:
+  ///   - value: the value; a time in microseconds.
+  ///   - times: how often it was measured.
+  /// - Complexity: O(1).
   @inline(__always)
   public mutating func record(_ value: Int, times: Int = 1) {
     guard times > 0 else { return }
@@ -36,7 +43,7 @@ public struct LatencyHistogram: Sendable {
     sum += UInt128(value) * UInt128(times)
   }
 
-  /// Adds the counts of another histogram of the same unit.
+  /// Adds the counts of another histogram, which must have the same unit.
   public mutating func merge(_ other: LatencyHistogram) {
     precondition(unit == other.unit, "histograms of different units")
     guard other.count > 0 else { return }
@@ -44,13 +51,19 @@ public struct LatencyHistogram: Sendable {
     sum += other.sum
   }
 
+  /// The number of recorded values.
   public var count: Int { Int(histogram.totalCount) }
-  /// 0 when nothing was recorded, as are all that follow.
+  /// The smallest value; 0 if nothing was recorded, as for the following properties.
   public var minimum: Int { count == 0 ? 0 : Int(histogram.min) }
+  /// The largest value.
   public var maximum: Int { count == 0 ? 0 : Int(histogram.maxRecorded) }
+  /// The mean of the recorded values, not rounded to the histogram's precision.
   public var mean: Double { count == 0 ? 0 : Double(sum) / Double(count) }
 
-  /// The value that the share `quantile` (0…1) of all values does not exceed.
+  /// The value that the share `quantile` of all values does not exceed, with three significant digits.
+  ///
+  /// - Parameter quantile: a share from 0 to 1, such as 0.99.
+  /// - Returns: the value in the unit of recording; 0 if nothing was recorded.
   public func quantile(_ quantile: Double) -> Int {
     count == 0 ? 0 : Int(min(histogram.maxRecorded, histogram.valueAtPercentile(quantile * 100)))
   }
@@ -85,10 +98,10 @@ extension LatencyHistogram: Codable {
     try container.encode(counts.map { [Double($0.value) / scale, Double($0.count)] }, forKey: .counts)
   }
 
-  /// Throws if a value or count is negative or too large, or `counts` is not a list of pairs.
+  /// Restores a histogram from `counts`, and from `min`, `max` and `mean` if they are present, since these are more
+  /// precise.
   ///
-  /// `min`, `max` and `mean` may be missing. They are more precise than `counts`; everything else is recomputed from
-  /// it.
+  /// - Throws: if a value or count is negative or too large, or `counts` is not a list of pairs.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(try container.decode(Unit.self, forKey: .unit))

@@ -3,21 +3,28 @@
 /// `received = accepted + Σ rejected + discarded`. The other counts are parts of these, as their comments say. Written
 /// as JSON with names in snake case.
 public struct Ledger: Sendable, Equatable, Codable {
+  /// The version of the document's schema.
   public var schema = 1
+  /// The kind of the document, which distinguishes it from other ones.
   public var kind = "simulate"
-  /// UTC, RFC 3339.
+  /// The time of the start in UTC, RFC 3339.
   public var started = ""
+  /// The time of the end in UTC, RFC 3339.
   public var ended = ""
+  /// The counts of all connections.
   public var gateway = Gateway()
   /// Decided notifications by the content of their payload; `nil` if payloads were not judged.
   public var payloads: Payloads?
+  /// The accepted notifications by their delivery.
   public var devices = Devices()
+  /// The counts of the feedback service.
   public var feedback = Feedback()
   /// Connections in the order in which they ended.
   public var connections: [Connection] = []
   /// Connections that are in the counts above but not in the list, which has a limit.
   public var connectionsOmitted = 0
 
+  /// A ledger without counts.
   public init() {}
 
   /// Counts of the gateway: connections, notifications, answers.
@@ -34,6 +41,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var refused = 0
     /// Frames that arrived completely, or could not be parsed.
     public var received = 0
+    /// The part of `received` that was accepted.
     public var accepted = 0
     /// Rejections by status, whether or not an error response was sent.
     public var rejected: [String: Int] = [:]
@@ -56,6 +64,7 @@ public struct Ledger: Sendable, Equatable, Codable {
 
   /// The judged payloads of notifications; not part of the balance.
   public struct Payloads: Sendable, Equatable, Codable {
+    /// Notifications by the kind of their payload.
     public var kinds: [String: Int]
     /// Notifications by code of each rule that their payload or frame breaks.
     public var lint: [String: Int]
@@ -66,6 +75,7 @@ public struct Ledger: Sendable, Equatable, Codable {
   /// The outcomes of accepted notifications for devices:
   /// `accepted = delivered + stored + coalesced + expired + dropped + uninstalled`.
   public struct Devices: Sendable, Equatable, Codable {
+    /// Notifications that reached a device that is online.
     public var delivered = 0
     /// Notifications replaced by a later one for the same device and topic before the device came online.
     public var coalesced = 0
@@ -83,10 +93,13 @@ public struct Ledger: Sendable, Equatable, Codable {
 
   /// Counts of the feedback service.
   public struct Feedback: Sendable, Equatable, Codable {
+    /// TCP connections to the feedback service.
     public var connections = 0
+    /// The part of `connections` that ended before its handshake was completed.
     public var handshakeFailures = 0
     /// Transfers that were read to the end, according to the peer's kernel, so that the list was cleared.
     public var completed = 0
+    /// Tuples that were sent.
     public var tuplesSent = 0
     /// Tokens on the feedback list at the end, over all topics.
     public var waiting = 0
@@ -103,14 +116,19 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var client: String
     /// `nil` when no certificate was shown.
     public var topic: String?
+    /// The notifications that arrived, as in `Gateway`.
     public var received = 0
+    /// The notifications that were accepted, as in `Gateway`.
     public var accepted = 0
     /// The rejection that ended it.
     public var rejected: Rejection?
+    /// The notifications that were discarded, as in `Gateway`.
     public var discarded = 0
     /// UTC, RFC 3339.
     public var opened: String
+    /// The time of the end in UTC, RFC 3339.
     public var closed: String
+    /// How the connection ended.
     public var end: ConnectionEnd
     /// The error of TLS or the system that ended the connection; absent without one.
     public var error: String?
@@ -145,7 +163,9 @@ public struct Ledger: Sendable, Equatable, Codable {
 
   /// A rejected notification: its status, and its identifier if it has one.
   public struct Rejection: Sendable, Equatable, Codable {
+    /// The status of the error response.
     public var status: Int
+    /// The identifier of the notification; `nil` if its command has none.
     public var identifier: UInt32?
     /// Its number on the connection, from 0.
     public var notification: Int

@@ -11,9 +11,13 @@ extension RunResult {
     /// writable connection; `nil` in older documents.
     public var sendLagOwnUs: LatencyHistogram?
     public var sendLagGatewayUs: LatencyHistogram?
+    /// Time from the writing of a rejected notification to its error response.
     public var errorUs = LatencyHistogram(.milliseconds)
+    /// Time from the writing of a marker to its error response.
     public var drainUs = LatencyHistogram(.milliseconds)
+    /// Time from an error response until its connection is up again and writes.
     public var recoverUs = LatencyHistogram(.milliseconds)
+    /// Time from SYN to SYN-ACK.
     public var tcpConnectUs = LatencyHistogram(.milliseconds)
     /// Full handshakes; documents without `tls_resumed_ms` count resumed ones here, too.
     public var tlsHandshakeUs = LatencyHistogram(.milliseconds)

@@ -2,17 +2,25 @@
 extension RunResult {
   /// A result and its name in messages, e.g. the name of its file.
   public struct Part: Sendable {
+    /// The name in messages.
     public var name: String
+    /// The result.
     public var result: RunResult
 
+    /// Makes a part.
+    ///
+    /// - Parameters:
+    ///   - name: the name in messages, such as that of the file.
+    ///   - result: the result of one segment.
     public init(_ name: String, _ result: RunResult) {
       self.name = name
       self.result = result
     }
   }
 
-  /// Why results cannot be merged.
+  /// The reason why results cannot be merged.
   public struct MergeError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// A sentence with the names of the parts.
     public let description: String
   }
 
@@ -39,9 +47,12 @@ extension RunResult {
   /// repeated segments, measured phases that do not overlap.
   ///
   /// - Parameters:
+  ///   - parts: the results of the segments, each with a name for messages.
   ///   - unreadable: documents that should have been parts and could not be read, each with its name and the reason.
   ///   - allowsMissing: segments, documents and ends of runs may be missing; they stay warnings.
   ///   - thresholds: judged on the merged result, with those of the parts' plans.
+  /// - Throws: a `MergeError` without parts, or if the parts differ in kind, schema or method of measurement, or a
+  ///   histogram has the wrong unit.
   public static func merging(
     _ parts: [Part], unreadable: [String] = [], allowsMissing: Bool = false, thresholds: [Threshold] = []
   ) throws(MergeError) -> RunResult {

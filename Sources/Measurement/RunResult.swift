@@ -3,54 +3,75 @@
 /// `notifications` counts each distinct notification once, by its final fate; `sendings` counts each time that one was
 /// written. Names are the contract's; durations end in their unit.
 public struct RunResult: Sendable, Equatable, Codable {
+  /// The version of the document's schema.
   public var schema = 1
+  /// The kind of the document, which distinguishes it from other ones.
   public var kind = "load"
   /// The method by which its figures were computed: `currentMeasure`, or `nil` in documents of 0.1.0, whose
   /// `accepted_per_s` is of the whole run's shares, whose latencies cover the whole run, and whose send lag excludes
   /// notifications that were never sent.
   public var measuredBy: Int?
-  /// UTC, RFC 3339.
+  /// The time of the start in UTC, RFC 3339.
   public var started = ""
+  /// The generator's machine and software.
   public var environment = Environment()
   /// The effective plan: every setting by its name in a plan file.
   public var plan: [String: PlanValue] = [:]
   /// The replayed recording; absent for synthetic notifications.
   public var replay: Replay?
+  /// The outcome of the run, its limit, and its checks.
   public var verdict = Verdict()
   /// The phase in which the run was interrupted; absent if it completed.
   public var interrupted: Interruption?
   /// How far the parts of a merged result overlap in time; absent in a single run's result.
   public var merged: Merged?
-  /// Seconds of the phase `measured`, which rates and latencies are of; 0 when it did not come to it, and when the parts
-  /// of a merged result did not run together.
+  /// The length of the measured phase in seconds, by which rates are divided; 0 if the run did not reach it, or if the
+  /// parts of a merged result did not run together.
   public var measuredS = 0.0
+  /// Counts of distinct notifications in the whole run.
   public var notifications = Notifications()
+  /// Counts of sendings in the whole run.
   public var sendings = Sendings()
+  /// Counts of notifications that were due but never sent, in the whole run.
   public var schedule = Schedule()
+  /// The rates of the measured phase.
   public var rates = Rates()
+  /// Error responses in the whole run, by status.
   public var errorResponses: [String: Int] = [:]
+  /// Responses and bytes of the gateway that settle no notification, in the whole run.
   public var answers = Answers()
+  /// Attempts, connections and how they ended, in the whole run.
   public var connections = Connections()
+  /// The latencies of the measured phase.
   public var latency = Latency()
+  /// The sizes of writes in the measured phase.
   public var batches = Batches()
+  /// The number of notifications that each error response discarded, in the measured phase.
   public var lossWindow = LatencyHistogram(.count)
+  /// The run second by second.
   public var series: [Sample] = []
   /// `nil` in documents from before there were bins, and of merged parts, whose clocks are not that near to each other.
   public var bins: Bins?
+  /// The counts and figures of each phase that the run reached.
   public var phases: [Phase] = []
   /// Stalls of the generator; `nil` in older documents.
   public var stalls: Stalls?
+  /// The times at which each connection was up, as far as there was room.
   public var timeline = Timeline()
+  /// The processor time and memory of the generator.
   public var resources = Resources()
+  /// Reasons why figures may be misleading, as sentences.
   public var warnings: [String] = []
 
   /// The way in which this apnscope computes the figures: each of the phase in which it was written.
   public static let currentMeasure = 2
 
+  /// A result without counts.
   public init() {}
 
   /// The recorded notifications that were there to be sent.
   public struct Replay: Sendable, Equatable, Codable {
+    /// The number of recorded notifications that could be sent.
     public var notifications = 0
     /// Seconds from the first to the last, as recorded.
     public var lengthS = 0.0
@@ -83,10 +104,15 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// Distinct notifications by their fate, however often each was sent.
   public struct Notifications: Sendable, Equatable, Codable {
+    /// All notifications: the sum of accepted, rejected, unknown and abandoned ones.
     public var generated = 0
+    /// Notifications that were accepted in the end.
     public var accepted = 0
+    /// Notifications that were rejected in the end.
     public var rejected = 0
+    /// Notifications that were written and whose fate is unknown.
     public var unknown = 0
+    /// Notifications that were given up at the limit of attempts or at the end of the run.
     public var abandoned = 0
     /// The part of `unknown` and `abandoned` that was written and may have been accepted, because the fate of the last
     /// sending is unknown. 0 in older documents.
@@ -96,12 +122,20 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// Sendings by their fate; a notification that is sent again counts again.
   public struct Sendings: Sendable, Equatable, Codable {
+    /// Notifications that were handed to the transport, counted each time; without markers.
     public var written = 0
+    /// The part of `written` that is a second or later sending of a notification.
     public var resent = 0
+    /// The part of `written` that is proven accepted.
     public var accepted = 0
+    /// The part of `written` that an error response with a status other than 10 names.
     public var rejected = 0
+    /// The part of `written` that was discarded after an error on the connection.
     public var discarded = 0
+    /// The part of `written` whose fate is unknown.
     public var unknown = 0
+    /// Notifications that are invalid on purpose, so that the error response proves the earlier ones accepted; in no
+    /// other count.
     public var markers = 0
     /// Markers that an error response named; others were discarded after an error, or got no answer. `nil` in older
     /// documents.
@@ -133,6 +167,7 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var writtenPerS: Double?
     /// Written in the phase and proven accepted, then or later.
     public var acceptedPerS: Double?
+    /// Bytes of plaintext per second.
     public var writtenBytesPerS: Double?
     /// `nil` in documents of 0.1.0, and in `phases`.
     public var basis: Basis?
@@ -150,18 +185,24 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// Counts of connections.
   public struct Connections: Sendable, Equatable, Codable {
-    /// The connections that the plan asks for, and how many of them were up at any time: the gateway settled a
-    /// notification on one of their lives, or kept one open for more than a second, or until this side closed it. In
-    /// documents without `refused` every opened connection was up. `nil` in documents from before they were counted.
+    /// The connections that the plan asks for; `nil` in documents from before they were counted.
     public var asked: Int?
+    /// The part of `asked` that was up at any time: the gateway settled a notification on it, or it stayed open for
+    /// more than a second or until this side closed it. In documents without `refused` every opened connection counts.
+    /// `nil` in documents from before they were counted.
     public var everUp: Int?
+    /// Attempts to connect.
     public var attempted = 0
+    /// The part of `attempted` that succeeded, including the TLS handshake.
     public var opened = 0
+    /// The part of `opened` that resumed a TLS session.
     public var resumed = 0
+    /// The part of `attempted` that failed.
     public var failed = 0
     /// Connections that the gateway closed within a second and before it had settled anything on them; a part of
     /// `opened` and of `closed`. `nil` in documents from before they were counted.
     public var refused: Int?
+    /// Connections that ended, by cause.
     public var closed: NamedCounts<ConnectionEnd> = [:]
     /// Handshakes by TLS version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256"; `nil` in documents from
     /// before they were counted.
@@ -174,16 +215,22 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// The sizes of writes, and why each was made.
   public struct Batches: Sendable, Equatable, Codable {
+    /// The number of notifications in each write.
     public var notifications = LatencyHistogram(.count)
+    /// The number of bytes in each write.
     public var bytes = LatencyHistogram(.bytes)
+    /// The number of writes, by the reason why each was made.
     public var flushReasons: NamedCounts<FlushReason> = [:]
     package init() {}
   }
 
   /// The generator's own use of the machine.
   public struct Resources: Sendable, Equatable, Codable {
+    /// Processor time in user mode, in seconds.
     public var cpuUserS = 0.0
+    /// Processor time in the kernel, in seconds.
     public var cpuSystemS = 0.0
+    /// The most resident memory, in bytes.
     public var maxRssBytes = 0
     /// The delays of the event loops' clocks, weighted by the time they cover: a stall of 5 ms counts as 5, 4, 3, 2 and
     /// 1. In documents of 0.1.0 each tick counts once.
@@ -198,9 +245,11 @@ public struct RunResult: Sendable, Equatable, Codable {
 
     /// A condition of the caller's, and the measured value.
     public struct Threshold: Sendable, Equatable, Codable {
+      /// The expression as written by the user.
       public var expression: String
       /// Left out when nothing was measured.
       public var value: Double?
+      /// Whether the condition holds.
       public var passed: Bool
       /// Why the condition cannot be evaluated, which fails it; absent otherwise.
       public var reason: String?
@@ -214,8 +263,11 @@ public struct RunResult: Sendable, Equatable, Codable {
 
     /// A law that the counts must obey.
     public struct Invariant: Sendable, Equatable, Codable {
+      /// The equation, such as `generated = accepted + rejected + unknown + abandoned`.
       public var name: String
+      /// Whether the equation holds.
       public var holds: Bool
+      /// The equation with the numbers.
       public var detail: String
       package init(_ name: String, holds: Bool, detail: String) {
         self.name = name
@@ -238,8 +290,11 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var outcome: Outcome?
     /// Reasons for the outcome, as sentences without a full stop; also among the warnings of the result.
     public var reasons: [String]?
+    /// The side that kept the rate from being higher.
     public var limitedBy = Limit.schedule
+    /// The conditions of the user.
     public var thresholds: [Threshold] = []
+    /// The equations that the counts must obey.
     public var invariants: [Invariant] = []
     package init() {}
   }

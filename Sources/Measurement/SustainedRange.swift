@@ -10,10 +10,13 @@
 public struct SustainedRange: Sendable, Equatable, Codable {
   /// The evidence of one trial; void trials have none.
   public struct Evidence: Sendable, Equatable {
+    /// The offered rate in notifications per second.
     public var offeredPerS: Double
-    /// The rate that it is proven to have held, when it passed.
+    /// The rate that the trial has proven, if it passed; at most the offered rate.
     public var heldPerS: Double
+    /// Whether it was a long trial, which counts twice.
     public var isLong: Bool
+    /// Whether the gateway sustained the rate.
     public var hasPassed: Bool
 
     package init(offeredPerS: Double, heldPerS: Double, isLong: Bool, hasPassed: Bool) {
@@ -26,9 +29,9 @@ public struct SustainedRange: Sendable, Equatable, Codable {
     fileprivate var edge: Double { hasPassed ? heldPerS : offeredPerS }
   }
 
-  /// Notifications a second.
+  /// The lower end of the range, in notifications per second.
   public var lowerPerS: Double
-  /// Absent: no trial has shown how much is too much.
+  /// The upper end of the range, in notifications per second; `nil` if no trial has shown a rate that is too high.
   public var upperPerS: Double?
 
   package init(lowerPerS: Double, upperPerS: Double?) {

@@ -1,6 +1,6 @@
 import Bytes
 
-/// A condition on a result, as `send_lag_p99<5ms`, `rejected_rate<0.001` or `accepted_per_s>100k`.
+/// A condition on a result, such as `send_lag_p99<5ms`, `rejected_rate<0.001` or `accepted_per_s>100k`.
 public struct Threshold: Sendable, Equatable {
   /// How the value is compared with the bound.
   public enum Comparison: String, Sendable {
@@ -12,13 +12,16 @@ public struct Threshold: Sendable, Equatable {
 
   /// The expression as written by the user.
   public var expression: String
+  /// The name of the metric.
   public var name: String
+  /// How the value is compared with the bound.
   public var comparison: Comparison
-  /// In the unit of the metric; durations are in microseconds.
+  /// The bound in the unit of the metric; times in microseconds.
   public var bound: Double
 
-  /// Why an expression is invalid.
+  /// The reason why an expression is invalid.
   public struct SyntaxError: Error, Sendable, CustomStringConvertible {
+    /// A sentence with the expression.
     public let description: String
   }
 
@@ -54,6 +57,12 @@ public struct Threshold: Sendable, Equatable {
     whole == 0 ? nil : Double(part) / Double(whole)
   }
 
+  /// Parses a condition: a metric, `<`, `<=`, `>` or `>=`, and a bound. Spaces are ignored.
+  ///
+  /// Times need a unit (`us`, `ms`, `s`), except 0. Rates and counts may have `k`, `M` or `G`, shares `%`, bytes any
+  /// unit of size.
+  ///
+  /// - Throws: a `SyntaxError` for an unknown metric (with a list of all), or a bound that does not fit it.
   public init(_ expression: String) throws(SyntaxError) {
     let text = expression.filter { $0 != " " }
     guard let sign = text.firstIndex(where: { $0 == "<" || $0 == ">" }) else {
@@ -84,7 +93,11 @@ public struct Threshold: Sendable, Equatable {
     self.expression = expression
   }
 
-  /// Whether it holds. Events that did not occur, e.g. a recovery without an error, are below every bound.
+  /// Compares the result with the bound.
+  ///
+  /// Events that did not occur, such as a recovery without an error, are below every bound. If nothing was measured, or
+  /// too many notifications were never sent to prove a short send lag, the condition fails and the verdict has the
+  /// reason.
   public func judge(_ result: RunResult) -> RunResult.Verdict.Threshold {
     if let reason = isRate ? result.reasonForNoRates : isOfMeasuredPhase ? result.nothingMeasured : nil {
       return .init(expression: expression, value: nil, passed: false, reason: reason)

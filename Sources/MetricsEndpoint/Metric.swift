@@ -1,9 +1,10 @@
-/// One metric of a program, with a sample for every set of labels.
+/// One metric of a program, with a sample for each set of labels.
 public struct Metric: Sendable, Equatable {
   /// The metric's type in Prometheus.
   public enum Kind: String, Sendable {
-    /// Only grows while the program runs; its name ends in `_total` by custom.
+    /// A value that only grows while the program runs; by convention its name ends in `_total`.
     case counter
+    /// A value that goes up and down.
     case gauge
   }
 
@@ -12,29 +13,36 @@ public struct Metric: Sendable, Equatable {
     case integer(Int)
     case real(Double)
 
+    /// A count.
     public init(integerLiteral value: Int) { self = .integer(value) }
+    /// A measured value.
     public init(floatLiteral value: Double) { self = .real(value) }
   }
 
   /// The value for one set of labels.
   public struct Sample: Sendable, Equatable {
+    /// The labels, by name.
     public var labels: [LabelName: String]
+    /// The value at the time of the request.
     public var value: Value
 
-    /// Label values may be any text, also of strangers: they are escaped when they are written.
+    /// Label values may be any text, also from untrusted sources: they are escaped when they are written.
     public init(labels: [LabelName: String] = [:], _ value: Value) {
       self.labels = labels
       self.value = value
     }
   }
 
+  /// The name, which is unique on a page.
   public var name: Name
   /// A sentence for readers of the page; may be empty.
   public var help: String
+  /// The type in Prometheus.
   public var kind: Kind
   /// Two samples must not have the same labels: scrapers keep one of them, or none.
   public var samples: [Sample]
 
+  /// A metric with any number of samples.
   public init(_ kind: Kind, _ name: Name, help: String, samples: [Sample]) {
     self.name = name
     self.help = help
@@ -51,13 +59,16 @@ public struct Metric: Sendable, Equatable {
   ///
   /// An invalid literal is a programming error and traps; use `init(validating:)` for other text.
   public struct Name: Sendable, Hashable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The name as text.
     public let description: String
 
+    /// A name from text; `nil` if it is invalid.
     public init?(validating text: String) {
       guard isName(text, colonAllowed: true) else { return nil }
       description = text
     }
 
+    /// A name from a literal; an invalid one traps.
     public init(stringLiteral text: StaticString) {
       description = text.description
       precondition(isName(description, colonAllowed: true), "not the name of a metric")
@@ -68,13 +79,16 @@ public struct Metric: Sendable, Equatable {
   ///
   /// An invalid literal is a programming error and traps; use `init(validating:)` for other text.
   public struct LabelName: Sendable, Hashable, Comparable, ExpressibleByStringLiteral, CustomStringConvertible {
+    /// The name as text.
     public let description: String
 
+    /// A name from text; `nil` if it is invalid.
     public init?(validating text: String) {
       guard isName(text, colonAllowed: false), !text.hasPrefix("__") else { return nil }
       description = text
     }
 
+    /// A name from a literal; an invalid one traps.
     public init(stringLiteral text: StaticString) {
       description = text.description
       precondition(LabelName(validating: description) != nil, "not the name of a label")

@@ -8,7 +8,7 @@ import Synchronization
 /// `GET /metrics` is the page, generated for every request; `GET /` links to it. There is no encryption and no
 /// authentication: listen only on an address that only trusted clients can reach.
 public final class MetricsEndpoint: Sendable {
-  /// Limits on what strangers can make it hold.
+  /// Limits on the resources that untrusted clients can use.
   public struct Limits: Sendable {
     /// Simultaneous connections; a further one closes the oldest, so that hanging peers do not lock others out.
     public var maximumConnections = 64
@@ -19,16 +19,19 @@ public final class MetricsEndpoint: Sendable {
     /// timeout.
     public var timeout = Duration.seconds(10)
 
+    /// Makes the default limits.
     public init() {}
   }
 
-  /// Why it cannot listen.
+  /// The reason why the endpoint cannot listen.
   public struct StartError: Error, CustomStringConvertible {
+    /// A sentence with the address.
     public let description: String
   }
 
   /// The listening address: `127.0.0.1:9102`, `[::1]:9102`.
   public let address: String
+  /// The listening port, also if port 0 was requested.
   public let port: Int
   private let listener: any Channel
   private let connections: Connections
@@ -41,9 +44,15 @@ public final class MetricsEndpoint: Sendable {
     self.connections = connections
   }
 
-  /// Listens at `host` (a name or an address) and `port`; port 0 picks a free one. Throws `StartError`.
+  /// Listens at a host and a port, and serves pages until `stop()`.
   ///
-  /// `metrics` is called for every request for the page, also concurrently.
+  /// - Parameters:
+  ///   - host: a name or an IP address; a name is resolved on another thread.
+  ///   - port: the port; 0 selects a free one.
+  ///   - group: the event loops of the server.
+  ///   - limits: limits on the resources that clients can use.
+  ///   - metrics: returns the metrics of a page; called for each request, also concurrently.
+  /// - Throws: a `StartError` if the host is unknown, or the address cannot be bound.
   public static func start(
     host: String, port: Int, group: any EventLoopGroup, limits: Limits = Limits(),
     metrics: @escaping @Sendable () async -> [Metric]

@@ -8,9 +8,10 @@ import Bytes
 /// apnscope_rejected_total{status="8",topic="com.example.app"} 12
 /// ```
 public enum PrometheusText {
+  /// The media type of a page.
   public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-  /// The whole page. Metrics with the same name are under one heading, the first one's, as the format requires; labels
+  /// The text of a page. Metrics with the same name share one heading, the first one's, as the format requires; labels
   /// are sorted by name.
   public static func page(of metrics: [Metric]) -> String {
     var groups: [Metric] = []

@@ -16,7 +16,7 @@ public struct Field: Sendable, Equatable {
     case unixSeconds = "UNIX seconds"
   }
 
-  /// The time that a value is of.
+  /// The period to which a value refers.
   public enum Window: String, Sendable {
     case run = "the whole run"
     /// Counted by the time at which a notification was written.
@@ -27,7 +27,7 @@ public struct Field: Sendable, Equatable {
     case trialMeasured = "the trial's measured phase"
   }
 
-  /// Whether the field is there.
+  /// The condition under which the field is present.
   public enum Presence: Sendable, Equatable {
     case always
     /// Only if this condition holds; a part of a sentence, as "the connection uses TLS".
@@ -38,12 +38,17 @@ public struct Field: Sendable, Equatable {
     case until(String)
   }
 
+  /// The name, which does not change between versions.
   public let name: String
+  /// The values that the field can have.
   public let shape: Shape
-  /// One sentence, or two.
+  /// The meaning, in one or two sentences of Markdown.
   public let text: String
+  /// The unit of a number; `nil` for counts and other values.
   public let unit: Unit?
+  /// The period to which the value refers, if that is not obvious.
   public let window: Window?
+  /// The condition under which the field is present.
   public let presence: Presence
 
   package init(

@@ -1,13 +1,16 @@
 /// A syntax error in JSON, and where it is.
 public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The error, in words.
   public let problem: String
-  /// Bytes before it.
+  /// The offset in bytes.
   public let offset: Int
   public var description: String { "\(problem) at offset \(offset)" }
 }
 
 extension JSONValue {
-  /// Reads one value and the white space around it; anything after it is an error (RFC 8259).
+  /// Parses one value, and the white space around it (RFC 8259).
+  ///
+  /// - Throws: a `JSONError` if the text is not JSON, if anything follows the value, or if values are nested too deep.
   public init(parsing bytes: [UInt8]) throws(JSONError) {
     var reader = JSONReader(bytes: bytes)
     self = try reader.value(depth: 0)

@@ -2,9 +2,16 @@
 public enum JSONValue: Sendable, Hashable {
   /// A member of an object.
   public struct Member: Sendable, Hashable {
+    /// The name, without escapes.
     public var name: String
+    /// The value.
     public var value: JSONValue
 
+    /// Makes a member.
+    ///
+    /// - Parameters:
+    ///   - name: the name, without escapes.
+    ///   - value: the value.
     public init(_ name: String, _ value: JSONValue) { (self.name, self.value) = (name, value) }
   }
 

@@ -25,6 +25,7 @@ extension Schema {
 
     /// The path to the problem: `$.phases[2].rates`; in JSON Lines after the line's number.
     public let path: String
+    /// The kind of difference.
     public let kind: Kind
 
     package init(_ path: String, _ kind: Kind) { (self.path, self.kind) = (path, kind) }
@@ -45,9 +46,14 @@ extension Schema {
   /// The most problems that are reported for one output.
   static let maximumProblems = 100
 
-  /// The problems of an output, in its order, up to a hundred; empty when it is valid.
+  /// Checks an output against the schema.
   ///
   /// In JSON Lines the last line need not end in a line feed. Settings are checked as a JSON object.
+  ///
+  /// - Parameters:
+  ///   - bytes: the output: a JSON document, JSON Lines, or the JSON form of settings.
+  ///   - age: whether fields that later versions added may be missing.
+  /// - Returns: the problems in the order of the output, at most 100; empty if it is valid.
   public func check(_ bytes: [UInt8], age: Age = .current) -> [Problem] {
     var check = SchemaCheck(age: age)
     if form == .lines {
@@ -60,7 +66,7 @@ extension Schema {
     return check.problems
   }
 
-  /// The problems of a text; none if it obeys the schema.
+  /// Checks a text against the schema, like `check(_:age:)` for bytes.
   public func check(_ text: String, age: Age = .current) -> [Problem] { check(Array(text.utf8), age: age) }
 }
 

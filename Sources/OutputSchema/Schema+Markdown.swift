@@ -1,6 +1,6 @@
 extension Schema {
-  /// A Markdown page that describes outputs: for each a general part, an example, and a table for each object; then the
-  /// definitions that several of them use.
+  /// A Markdown page that describes outputs: for each output a general part, an example, and a table for each object;
+  /// then the definitions that several outputs share.
   public static func markdown(of schemas: [Schema]) -> String {
     let names = schemas.map(\.name).joined(separator: " ")
     var blocks = ["<!-- Made by apnscope schema \(names) --format markdown. -->"]

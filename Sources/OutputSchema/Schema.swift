@@ -13,14 +13,17 @@ public struct Schema: Sendable, Equatable {
     case settings
   }
 
-  /// Its name in `apnscope schema`.
+  /// The name in `apnscope schema`.
   public let name: String
+  /// The title of the page.
   public let title: String
+  /// How the output is written.
   public let form: Form
-  /// Paragraphs that hold for the whole of it.
+  /// Paragraphs about the output as a whole, in Markdown.
   public let text: [String]
+  /// The shape of the document, or of each line.
   public let root: Shape
-  /// A valid output, as short as it can be; JSON but for settings.
+  /// A valid output, as short as possible; TOML for settings, otherwise JSON.
   public let example: String
 
   package init(_ name: String, title: String, form: Form, text: [String], root: Shape, example: String) {

@@ -4,7 +4,7 @@ public indirect enum Shape: Sendable, Equatable {
   case number
   case boolean
   case null
-  /// Any JSON, which is not looked into.
+  /// Any JSON value, which is not checked.
   case anything
   case string(Notation)
   /// Always this text.
@@ -13,7 +13,7 @@ public indirect enum Shape: Sendable, Equatable {
   case exactly(Int)
   case enumeration([Value])
   case array(Shape)
-  /// An array of exactly these, in this order.
+  /// An array with elements of exactly these shapes, in this order.
   case tuple([Shape])
   /// An object with these fields and no others.
   case object([Field])
@@ -37,7 +37,9 @@ public indirect enum Shape: Sendable, Equatable {
 
   /// A text that an enumeration can have.
   public struct Value: Sendable, Equatable {
+    /// The text of the value.
     public let name: String
+    /// The meaning.
     public let text: String
 
     package init(_ name: String, _ text: String) { (self.name, self.text) = (name, text) }
@@ -45,8 +47,11 @@ public indirect enum Shape: Sendable, Equatable {
 
   /// One alternative of a choice of objects.
   public struct Alternative: Sendable, Equatable {
+    /// The value of the field that distinguishes the alternatives.
     public let name: String
+    /// The meaning.
     public let text: String
+    /// The other fields of the object.
     public let fields: [Field]
 
     package init(_ name: String, _ text: String, _ fields: [Field]) {
@@ -56,8 +61,11 @@ public indirect enum Shape: Sendable, Equatable {
 
   /// A shape with a name, which others refer to.
   public struct Definition: Sendable, Equatable {
+    /// The name in references.
     public let name: String
+    /// The meaning.
     public let text: String
+    /// The shape itself.
     public let shape: Shape
 
     package init(_ name: String, _ text: String, _ shape: Shape) {

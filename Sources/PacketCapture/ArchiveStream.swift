@@ -1,28 +1,28 @@
 import CArchive
 
-/// A capture in an archive (zip, tar, 7-Zip) or compressed with bzip2, xz or lzip, through libarchive, which reads the
-/// file itself.
+/// A capture in an archive (zip, tar, 7-Zip) or compressed with bzip2, xz or lzip, read with libarchive, which reads
+/// the file itself.
 ///
-/// Of several files in an archive the first capture is read; where there is none, the first file.
+/// If an archive has several files, the first capture is read; if none is a capture, the first file.
 struct ArchiveStream: ~Copyable, DecompressionStream {
   static let name = "archive"
   static var readsItself: Bool { true }
 
-  /// Files of an archive that are looked at to find a capture.
+  /// The most entries of an archive that are searched for a capture.
   private static let mostEntries = 10_000
 
   private let archive: OpenArchive
   private let limit: Int
   private var made = 0
   let isAtBoundary = true
-  /// What is read, in words.
+  /// A description of the archive and of what is read of it, for the user.
   let note: String
 
-  /// Opens the archive at a descriptor, and goes to the file that is read.
+  /// Opens the archive at a descriptor, and advances to the file that is read.
   ///
   /// - Parameters:
-  ///   - beginning: what was taken from a pipe; a file is read from its beginning.
-  ///   - limit: bytes that it may expand to.
+  ///   - beginning: the bytes already read from a pipe; a file is read from its beginning.
+  ///   - limit: the most bytes that the archive may expand to.
   ///   - isCapture: whether a file that begins with these bytes is a capture.
   init(
     _ descriptor: Int32, isFile: Bool, beginning: [UInt8], limit: Int, isCapture: (RawSpan) -> Bool
@@ -42,7 +42,7 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
       return
     }
     let (place, captures) = try Self.place(first, isCapture)
-    // From the beginning again.
+    // Reopen: libarchive reads an archive only forward.
     let second = try OpenArchive(descriptor, isFile: true, beginning: [])
     for _ in 0...place {
       guard let next = try second.next() else { throw CaptureError(.damaged, "the archive has changed") }
@@ -54,7 +54,7 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
     archive = second
   }
 
-  /// The number of the file to read, from 0, and how many captures there are; the first file is open.
+  /// The index of the file to read, from 0, and the number of captures. The archive is at its first file.
   private static func place(
     _ archive: borrowing OpenArchive, _ isCapture: (RawSpan) -> Bool
   ) throws(CaptureError) -> (place: Int, captures: Int) {
@@ -63,7 +63,7 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
       var beginning = [UInt8](repeating: 0, count: 24)
       var count = 0
       while count < beginning.count {
-        // A damaged file is no capture, and others may follow it.
+        // An entry that cannot be read is no capture, but a capture may follow it.
         guard let read = try? archive.read(into: &beginning, from: count, most: 24), read > 0 else { break }
         count += read
       }
@@ -89,29 +89,29 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
 
   // MARK: recognition
 
-  /// Whether a file that begins with these bytes is one of them; tar is told by `isTar`.
+  /// Whether a file that begins with these bytes has one of these formats; `isTar` recognises tar.
   static func recognises(_ bytes: RawSpan) -> Bool {
     let magics: [[UInt8]] = [
       [0x50, 0x4b, 3, 4], [0x50, 0x4b, 5, 6], [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0], [0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c],
       Array("LZIP".utf8),
     ]
     if magics.contains(where: { bytes.begins(with: $0) }) { return true }
-    // LZMA without a container: properties, the size of the dictionary, a length that is not known.
+    // LZMA without a container: properties, dictionary size, and a length of −1, which means unknown.
     if bytes.begins(with: [0x5d, 0, 0]), bytes.byteCount >= 13, bytes.uint64(at: 5) == .max { return true }
-    // BZh, the size of a block, and the beginning of pi.
+    // bzip2: `BZh`, the block size, then the block magic (the digits of π) or the end-of-stream magic (those of √π).
     return bytes.begins(with: Array("BZh".utf8)) && bytes.byteCount >= 5 && (0x31...0x39).contains(bytes.byte(at: 3))
       && (bytes.byte(at: 4) == 0x31 || bytes.byte(at: 4) == 0x17)
   }
 
-  /// A tar archive has its mark at byte 257.
+  /// Whether the bytes begin a tar archive, whose magic is at offset 257.
   static func isTar(_ bytes: RawSpan) -> Bool {
     bytes.byteCount >= 512 && bytes.extracting(257..<262).begins(with: Array("ustar".utf8))
   }
 }
 
-/// An archive as libarchive reads it, from its beginning to its end.
+/// An archive opened with libarchive, which reads it from beginning to end.
 @safe private struct OpenArchive: ~Copyable {
-  /// Entries that are passed over at a time: folders and what macOS adds.
+  /// The most entries that are skipped in a row: folders, and the metadata files that macOS adds.
   private static let mostPassed = 10_000
 
   // Safe: made in init, freed in deinit, never handed out.
@@ -141,16 +141,16 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
     return unsafe String(cString: text)
   }
 
-  /// It is a compressed file and no archive.
+  /// Whether the file is compressed but not an archive.
   var isOneFile: Bool { unsafe archive_format(archive) == ARCHIVE_FORMAT_RAW }
 
-  /// What compresses the whole, as bzip2; "none".
+  /// The name of the compression of the whole archive, such as `bzip2`; `none` without.
   var filter: String {
     guard let name = unsafe archive_filter_name(archive, 0) else { return "none" }
     return unsafe String(cString: name)
   }
 
-  /// As people call it.
+  /// The common name of the format, with the compression if there is one.
   var kind: String {
     let kind =
       switch unsafe archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK {
@@ -162,7 +162,8 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
     return filter == "none" ? kind : "\(kind) (\(filter))"
   }
 
-  /// Goes to the next file, and returns its name; `nil` at the end. Folders and what macOS adds are passed over.
+  /// Advances to the next file and returns its name; `nil` at the end. Folders and the metadata files of macOS are
+  /// skipped.
   func next() throws(CaptureError) -> String? {
     for _ in 0..<Self.mostPassed {
       var entry: OpaquePointer?
@@ -183,11 +184,11 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
     return nil
   }
 
-  /// Reads from the file; 0 at its end.
+  /// Reads from the current file. Returns the number of bytes; 0 at the end of the file.
   func read(into output: inout [UInt8], from offset: Int, most: Int) throws(CaptureError) -> Int {
     let count = unsafe output.withUnsafeMutableBytes { memory in
       guard let base = memory.baseAddress, memory.count > offset else { return 0 }
-      // Safe: offset..<memory.count lies in the block.
+      // Safe: offset..<memory.count is within the block.
       return unsafe archive_read_data(archive, base + offset, min(memory.count - offset, most))
     }
     guard count >= 0 else { throw CaptureError(.damaged, "the archive is damaged: \(problem)") }

@@ -1,21 +1,27 @@
 import Bytes
 
-/// Splits a capture that comes through a pipe into whole pcapng blocks, to be written to files. Records of a pcap are
-/// converted to blocks.
+/// Splits a capture that arrives through a pipe into whole pcapng blocks, so that it can be written to several files.
+/// Records of a pcap are converted to blocks.
+///
+/// Pieces passed to `take(_:_:)` may have any length. A new file can begin at any packet, if the current section header
+/// and its interface descriptions are written first.
 public struct BlockStream: Sendable {
+  /// The type of a block, as far as a writer of files needs it.
   public enum Kind: Sendable {
-    /// A section header: what follows belongs to a new section.
+    /// A section header. A new section has its own byte order and interfaces.
     case section
-    /// The description of an interface, which every file needs before its packets.
+    /// An interface description, which each file needs before its packets.
     case interface
+    /// A packet: an enhanced, simple or obsolete packet block.
     case packet
+    /// Any other block, such as name resolutions, statistics or secrets.
     case other
   }
 
   private enum Format: Sendable {
     case undecided
     case pcapng(bigEndian: Bool)
-    /// `digits`: of a second's fraction.
+    /// `digits`: the decimal digits of the fraction of a second, 6 or 9.
     case pcap(bigEndian: Bool, digits: Int)
   }
 
@@ -23,12 +29,20 @@ public struct BlockStream: Sendable {
   private var bytes: [UInt8] = []
   private let maximumBlockLength: Int
 
+  /// Makes a splitter of a stream of which nothing was read.
+  ///
+  /// - Parameter maximumBlockLength: the longest block or packet record in bytes; a longer one is thrown as damage.
   public init(maximumBlockLength: Int) { self.maximumBlockLength = maximumBlockLength }
 
-  /// Bytes of a block that is not complete.
+  /// The bytes that are held because their block is not complete.
   public var pendingBytes: Int { bytes.count }
 
-  /// Takes the next bytes, and calls `body` with every block that they complete.
+  /// Takes the next bytes of the stream, and calls `body` with each block that they complete.
+  ///
+  /// The block is borrowed for the call. A pcap yields a section header and one interface description first.
+  ///
+  /// - Throws: a `CaptureError` of kind `notACapture` if the stream begins as neither pcapng nor pcap, or of kind
+  ///   `damaged` if a block is longer than the limit or its length is invalid; and what `body` throws.
   public mutating func take(_ more: RawSpan, _ body: (Kind, RawSpan) throws -> Void) throws {
     var held: [UInt8] = []
     swap(&held, &bytes)
@@ -41,7 +55,7 @@ public struct BlockStream: Sendable {
     while let length = try Self.next(held.rawBytes, at: offset, &format, maximumBlockLength, body) { offset += length }
   }
 
-  /// The length of the block or record at `offset`; `nil` when it is not complete.
+  /// Passes the block or record at `offset` to `body`. Returns its length; `nil` if it is not complete.
   private static func next(
     _ bytes: RawSpan, at offset: Int, _ format: inout Format, _ longest: Int, _ body: (Kind, RawSpan) throws -> Void
   ) throws -> Int? {
@@ -55,7 +69,7 @@ public struct BlockStream: Sendable {
 
   // MARK: pcapng
 
-  /// type u32, length u32, body, length u32
+  /// Passes a pcapng block to `body`: type u32, length u32, body, length u32.
   private static func block(
     _ window: RawSpan, _ bigEndian: Bool, _ longest: Int, _ body: (Kind, RawSpan) throws -> Void
   ) throws -> Int? {
@@ -78,7 +92,7 @@ public struct BlockStream: Sendable {
 
   // MARK: pcap
 
-  /// The beginning of the stream; a pcap's header has 24 bytes.
+  /// Detects the format at the beginning of the stream; the file header of pcap has 24 bytes.
   private static func begin(
     _ window: RawSpan, _ format: inout Format, _ body: (Kind, RawSpan) throws -> Void
   ) throws -> Int? {
@@ -107,7 +121,8 @@ public struct BlockStream: Sendable {
     return 24
   }
 
-  /// seconds u32, fraction u32, captured length u32, length u32, bytes
+  /// Converts a pcap record and passes the block to `body`: seconds u32, fraction u32, captured length u32, length u32,
+  /// bytes.
   private static func record(
     _ window: RawSpan, _ bigEndian: Bool, _ digits: Int, _ longest: Int, _ body: (Kind, RawSpan) throws -> Void
   ) throws -> Int? {

@@ -1,11 +1,11 @@
 import Bytes
 
-/// Bytes of a block that is handed over with the events that are found in them.
+/// Bytes of a block that changes owner together with the events found in the bytes.
 struct BlockWindow: ~Escapable {
   let bytes: RawSpan
-  /// Where they begin in the block.
+  /// The offset of `bytes` in the block.
   let start: Int
-  /// Places from here on are those of copies.
+  /// Event offsets from here on refer to copied bytes.
   let blockLength: Int
 
   @_lifetime(copy bytes)
@@ -15,7 +15,7 @@ struct BlockWindow: ~Escapable {
     self.blockLength = blockLength
   }
 
-  /// No bytes, for events of what stands elsewhere.
+  /// An empty window, for events whose bytes are not in the block.
   @_lifetime(immortal)
   static func none(blockLength: Int) -> BlockWindow { BlockWindow(RawSpan(), at: 0, blockLength: blockLength) }
 }

@@ -1,4 +1,4 @@
-/// Why a file could not be read, or not to its end.
+/// Why a file could not be opened, or not be read to its end.
 public struct CaptureError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
@@ -14,6 +14,7 @@ public struct CaptureError: Error, Sendable, CustomStringConvertible {
     case badFilter
   }
 
+  /// The kind of failure.
   public var kind: Kind
   /// One sentence without the file's name, which the caller knows.
   public var message: String
@@ -29,5 +30,6 @@ public struct CaptureError: Error, Sendable, CustomStringConvertible {
     self.beginning = beginning
   }
 
+  /// The message.
   public var description: String { message }
 }

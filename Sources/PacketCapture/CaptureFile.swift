@@ -1,10 +1,13 @@
 import Bytes
 import Glibc
 
-/// A packet capture (pcap, pcapng, snoop; gzip or zstd recognised by content), read from front to back once.
+/// A packet capture (pcap, pcapng or snoop), read once from front to back.
 ///
-/// libpcap is not used for files: it has no access to secrets blocks, refuses mixed link types, cuts nanoseconds and
-/// reads nothing compressed. Memory is one block of 512 KiB, or the largest packet.
+/// The format is detected from the content, and so is compression with gzip or zstd. `CaptureInput` opens a file.
+///
+/// libpcap does not read the files: it gives no access to Decryption Secrets Blocks, refuses mixed link types,
+/// truncates nanoseconds, and reads no compressed files. Memory is one block of 512 KiB, or the largest packet if that
+/// is longer.
 public struct CaptureFile: ~Copyable, Sendable {
   private enum Parser {
     case pcap(PcapParser)
@@ -15,23 +18,27 @@ public struct CaptureFile: ~Copyable, Sendable {
   private var input: InputFile
   private var parser: Parser
   private var walk = PacketWalk()
-  /// Secrets that batches have taken.
+  /// The number of secrets that were already handed to batches.
   private var handedSecrets = 0
 
-  /// The path it was opened with; `-` is standard input.
+  /// The path with which the file was opened; `-` is standard input.
   public var path: String { input.path }
+  /// The file format.
   public let format: CaptureFormat
-  /// Packets read so far.
+  /// The number of packets read so far.
   public var packetCount: Int { walk.packetCount }
 
-  /// What was done to read it, in words: an archive was unpacked, text was passed over.
+  /// Notes for the user about how the file is read, such as that an archive was unpacked or leading text was skipped.
   public var notes: [String] { input.notes }
 
-  /// Bytes on disk, `nil` for a pipe; and how many of them were read, for progress.
+  /// The size on disk in bytes; `nil` for a pipe.
   public var size: Int? { input.size }
+  /// The number of bytes read from disk so far; with `size`, the progress.
   public var bytesRead: Int { input.bytesRead }
 
-  /// Whether a file that begins with these bytes (24, if it has them) is a capture. Throws on a header that is damaged.
+  /// Whether a file that begins with these bytes is a capture; 24 bytes are enough.
+  ///
+  /// - Throws: if the header is damaged or its version is not supported.
   static func recognises(_ header: RawSpan, options: CaptureOptions) throws(CaptureError) -> Bool {
     if PcapngParser.matches(header) {
       try PcapngParser.checkVersion(header)
@@ -41,7 +48,7 @@ public struct CaptureFile: ~Copyable, Sendable {
     return try SnoopParser(header: header, options: options) != nil
   }
 
-  /// Takes over a file whose first bytes it recognises.
+  /// Takes ownership of a file whose first bytes `recognises` accepts.
   init(_ input: consuming InputFile, options: CaptureOptions) throws(CaptureError) {
     if let pcap = try PcapParser(header: input.window, options: options) {
       (parser, format) = (.pcap(pcap), .pcap)
@@ -55,7 +62,7 @@ public struct CaptureFile: ~Copyable, Sendable {
     self.input = input
   }
 
-  /// Link types in the order they appeared, 64 at most; complete when the file has been read.
+  /// The link types in the order in which they appear, at most 64; complete once the file has been read.
   public var linkTypes: [LinkType] {
     switch parser {
     case .pcap(let parser): [parser.linkType]
@@ -64,14 +71,16 @@ public struct CaptureFile: ~Copyable, Sendable {
     }
   }
 
-  /// Embedded TLS secrets; complete when the file has been read, since they may come after the packets they open.
+  /// The embedded TLS secrets; complete once the file has been read, since secrets may follow the packets that need
+  /// them.
   public var secrets: [DecryptionSecrets] {
     if case .pcapng(let parser) = parser { parser.secrets } else { [] }
   }
 
-  /// The secrets of a whole file, including those after the packets they decrypt: reads it again from its beginning.
+  /// The secrets of a whole file, including those that follow the packets they decrypt: reads the file again from its
+  /// beginning.
   ///
-  /// - Returns: nothing for formats other than pcapng, for pipes, and for unreadable files.
+  /// - Returns: an empty array for formats other than pcapng, for pipes, and for unreadable files.
   package static func secrets(in path: String, options: CaptureOptions) -> [DecryptionSecrets] {
     // Standard input can be read again only if it is a file.
     let name = path == "-" ? "/dev/stdin" : path
@@ -79,12 +88,12 @@ public struct CaptureFile: ~Copyable, Sendable {
     guard unsafe stat(name, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
       case .packets(var file)? = try? CaptureInput.open(name, options: options), file.format == .pcapng
     else { return [] }
-    // Everything before the damage is valid.
+    // Secrets before a damaged place are valid.
     try? file.forEachPacket { _, _, _ in true }
     return file.secrets
   }
 
-  /// Packets that the capture lost, by interface; complete when the file has been read.
+  /// The packets that were lost in capturing, by interface; complete once the file has been read.
   public var losses: [CaptureLoss] {
     switch parser {
     case .pcap: []
@@ -93,7 +102,7 @@ public struct CaptureFile: ~Copyable, Sendable {
     }
   }
 
-  /// Warnings about the file. Everything before the damage was read.
+  /// The problems of the file, for the user. Everything before a damaged place was read.
   public var warnings: [String] {
     var warnings = walk.warnings
     if case .pcapng(let parser) = parser { warnings += parser.warnings }
@@ -101,10 +110,12 @@ public struct CaptureFile: ~Copyable, Sendable {
     return warnings
   }
 
-  /// Calls `body` with every packet from here to the end, or until it returns `false`.
+  /// Calls `body` with each remaining packet until it returns `false`.
   ///
-  /// The bytes are borrowed for the call. Damage ends the reading and becomes a warning; only a failing read, or what
-  /// `body` throws, is thrown.
+  /// The bytes are borrowed for the call. Damage ends the reading and becomes one of `warnings`.
+  ///
+  /// - Throws: a `CaptureError` of kind `readFailed` if the operating system fails to read; and what `body` throws.
+  /// - Complexity: O(*n*) in the length of the file, without an allocation for each packet.
   public mutating func forEachPacket(_ body: (Packet, RawSpan, _ bytesRead: Int) throws -> Bool) throws {
     switch parser {
     case .pcap(var pcap):
@@ -121,26 +132,27 @@ public struct CaptureFile: ~Copyable, Sendable {
 
   // MARK: a file of a recording
 
-  /// Is added to packets' numbers (`PacketNumber`).
+  /// The number of the file, added to packet numbers (`PacketNumber`).
   var base: Int {
     get { walk.base }
     set { walk.base = newValue }
   }
 
-  /// How long to wait for input that a pipe does not have yet; `nil`: as long as it takes.
+  /// The longest time to wait for input of a pipe; `nil`: no limit.
   var patience: Duration? {
     get { input.patience }
     set { input.patience = newValue }
   }
 
-  /// How long reading has waited for a pipe in all.
+  /// The total time that reading has waited for a pipe.
   var waited: Duration { input.waited }
-  /// The last reading ended because no input came within `patience`: more may come.
+  /// Whether the last reading ended because no input came within `patience`; more input may come.
   var isQuiet: Bool { walk.isQuiet }
-  /// A packet that was read ahead and is the next one.
+  /// The next packet, if it was read ahead.
   var held: HeldPacket? { walk.held }
 
-  /// Reads the next packet, if none is held, and holds it; `false` at the end of the file, and when it `isQuiet`.
+  /// Reads the next packet and holds it, unless a packet is held. Returns `false` at the end of the file, and if it
+  /// `isQuiet`.
   mutating func holdNext() throws -> Bool {
     switch parser {
     case .pcap(var pcap):
@@ -155,10 +167,10 @@ public struct CaptureFile: ~Copyable, Sendable {
     }
   }
 
-  /// Gives away the packet that is held.
+  /// Returns the held packet and stops holding it.
   mutating func takeHeld() -> HeldPacket? { walk.takeHeld() }
 
-  /// Reads the next block's streams into `batch` and gives the block away with them.
+  /// Reads the stream events of the next block into `batch`, and moves the block there as well.
   ///
   /// - Parameter limit: a packet after this time is held and ends the batch.
   mutating func readBatch(
@@ -184,7 +196,7 @@ public struct CaptureFile: ~Copyable, Sendable {
     }
   }
 
-  /// Hands on the secrets that came since the last time.
+  /// Adds the secrets that were read since the last call to the batch.
   mutating func handSecrets(to batch: inout EventBatch) {
     if secrets.count > handedSecrets {
       batch.secrets += secrets[handedSecrets...]

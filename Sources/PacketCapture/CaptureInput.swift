@@ -1,19 +1,29 @@
 import Bytes
 
-/// A file of either kind, recognised by its first bytes.
+/// An opened input: a packet capture, or the bytes of one direction; detected from the content.
 public enum CaptureInput: ~Copyable {
+  /// A packet capture.
   case packets(CaptureFile)
+  /// The bytes of one direction of a connection, in binary or as text.
   case dump(RawDump)
 
-  /// Text that may stand before a capture, of what wrote to the same file: bytes that are looked through.
+  /// The longest text before a capture, in bytes: output of another program that was written to the same file.
   private static let longestPreface = 1_024
 
-  /// Opens a file, or standard input for `-`. Throws when it cannot be opened, is empty, or has a damaged header.
+  /// Opens a file, or standard input for `-`, and detects its content.
+  ///
+  /// Archives and compressed files are unpacked. Text that shows packets (of tcpdump or tshark), or the bytes of a
+  /// capture file, is opened as a capture. Anything that is not a capture is a dump.
+  ///
+  /// - Parameters:
+  ///   - path: the path of the file; `-` is standard input.
+  ///   - options: limits on what is read.
+  /// - Throws: a `CaptureError` if the file cannot be opened or read, is empty, or has a damaged header.
   public static func open(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureInput {
     var input = try InputFile.opening(
       path, blockLength: options.blockLength, expandedLimit: options.maximumExpandedLength)
     guard try input.fill(atLeast: 1) else {
-      // Compressed blocks are unpacked whole or not at all.
+      // A damaged compressed block yields no bytes at all.
       throw CaptureError(.notACapture, input.warning.map { "\($0), and nothing can be decompressed" } ?? "is empty")
     }
     if try findCapture(&input, options: options) { return .packets(try CaptureFile(input, options: options)) }
@@ -23,12 +33,15 @@ public enum CaptureInput: ~Copyable {
     let advice = ForeignFile.advice(input.window)
     let dump = try RawDump(input, options: options)
     if let advice, dump.format == .raw { throw CaptureError(.notACapture, advice) }
-    // A dump may show a capture file.
+    // The text of a dump may show the bytes of a capture file.
     guard dump.showsCapture(options) else { return .dump(dump) }
     return .packets(try CaptureFile(dump.asFile(), options: options))
   }
 
-  /// Opens a file if its first bytes say that it is a packet capture; `nil` when they do not.
+  /// Opens a file if it is a packet capture, like `open(_:options:)`.
+  ///
+  /// - Returns: the capture; `nil` if the content is no capture.
+  /// - Throws: a `CaptureError` if the file cannot be opened or read, or has a damaged header.
   public static func openCapture(_ path: String, options: CaptureOptions) throws(CaptureError) -> CaptureFile? {
     var input = try InputFile.opening(
       path, blockLength: options.blockLength, expandedLimit: options.maximumExpandedLength)
@@ -39,11 +52,12 @@ public enum CaptureInput: ~Copyable {
     return try CaptureFile(input, options: options)
   }
 
-  /// Goes to the beginning of a capture: in an archive, behind text, or made of the packets that text shows.
+  /// Advances to the beginning of a capture: in an archive, after text, or made from packets that text shows.
   private static func findCapture(_ input: inout InputFile, options: CaptureOptions) throws(CaptureError) -> Bool {
     _ = try input.fill(atLeast: 24)
     if try CaptureFile.recognises(input.window, options: options) { return true }
-    // 64 KiB are enough to see whether it is text; binary protocols show a byte that is not in the first dozen.
+    // 64 KiB are enough to see whether it is text: in binary protocols a byte that is not text soon appears, if not
+    // within the first dozen.
     _ = try input.fill(atLeast: 1 << 16)
     if ArchiveStream.isTar(input.window) {
       try input.unpack()
@@ -72,7 +86,7 @@ public enum CaptureInput: ~Copyable {
     return true
   }
 
-  /// Where a capture begins behind text; `nil` where none does.
+  /// The offset of a capture that follows text; `nil` without one.
   private static func beginning(_ bytes: RawSpan, _ options: CaptureOptions) -> Int? {
     for start in 0..<min(longestPreface, bytes.byteCount) {
       let byte = bytes.byte(at: start)
@@ -87,12 +101,12 @@ public enum CaptureInput: ~Copyable {
     return nil
   }
 
-  /// More than the first four bytes have to fit: text holds any of those by chance.
+  /// Whether a header begins here. Checks more than the first four bytes, because text may contain those by chance.
   private static func isHeader(_ bytes: RawSpan) -> Bool {
     if PcapngParser.matches(bytes) {
       return bytes.uint32(at: 8) == 0x1a2b_3c4d || bytes.uint32(at: 8, bigEndian: false) == 0x1a2b_3c4d
     }
-    // Version 2.4 in either order; snoop has its name.
+    // Version 2.4 in either byte order; snoop has its name instead.
     return bytes.uint32(at: 4) == 0x0002_0004 || bytes.uint32(at: 4, bigEndian: false) == 0x0004_0002
       || bytes.begins(with: Array("snoop\0\0\0".utf8))
   }

@@ -1,14 +1,15 @@
-/// Packets that were to be captured and are not in the file, as whoever wrote it counted them.
+/// Packets that were not captured although they should have been, as counted by the capturing program.
 public struct CaptureLoss: Sendable, Equatable {
-  /// The name of the interface; `nil` when the file does not tell.
+  /// The name of the interface; `nil` if the file does not have it.
   public var interface: String?
-  /// Dropped by the interface, for lack of resources.
+  /// Packets dropped by the interface, for lack of resources.
   public var interfaceDropped: Int?
-  /// Dropped by the operating system, before they reached the program that captured.
+  /// Packets dropped by the operating system before they reached the capturing program.
   public var systemDropped: Int?
-  /// Packets that were received, dropped ones perhaps among them.
+  /// Packets received; dropped packets may be included.
   public var received: Int?
-  /// When the capture began that the counts are of: files of a ring have the same, and counts that go on.
+  /// The start of the capture to which the counts refer. The files of a ring buffer share it, and their counts
+  /// continue.
   public var started = Timestamp.none
 
   package init(
@@ -22,6 +23,7 @@ public struct CaptureLoss: Sendable, Equatable {
     self.started = started
   }
 
+  /// All dropped packets, of the interface and of the operating system. Saturates.
   public var dropped: Int {
     let (sum, overflow) = (interfaceDropped ?? 0).addingReportingOverflow(systemDropped ?? 0)
     return overflow ? .max : sum
@@ -30,14 +32,14 @@ public struct CaptureLoss: Sendable, Equatable {
 
 /// The latest counts of each interface of a file.
 struct CaptureLosses {
-  /// Interfaces whose counts are kept; a hostile file has any number.
+  /// The most interfaces whose counts are kept: a hostile file may have any number.
   private static let limit = 1_024
 
   private var ended: [CaptureLoss] = []
-  /// Of the section's interfaces, by their number.
+  /// The counts of the current section's interfaces, by interface number.
   private var current: [Int: CaptureLoss] = [:]
 
-  /// Those with drops.
+  /// The interfaces that dropped packets.
   var all: [CaptureLoss] {
     (ended + current.sorted { $0.key < $1.key }.map(\.value)).filter { $0.dropped > 0 }
   }
@@ -46,7 +48,7 @@ struct CaptureLosses {
     if current[interface] != nil || ended.count + current.count < Self.limit { current[interface] = loss }
   }
 
-  /// A section begins: its interfaces are others.
+  /// Ends a section: the next one has other interfaces.
   mutating func endSection() {
     ended = all
     current = [:]

@@ -8,7 +8,7 @@ enum CaptureStep {
   case other
   /// This many bytes from the offset are needed.
   case needs(Int)
-  /// This many bytes from the offset are to be passed over without being held.
+  /// This many bytes from the offset are to be skipped without being held.
   case skip(Int)
 }
 

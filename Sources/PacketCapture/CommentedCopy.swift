@@ -2,16 +2,16 @@ import Bytes
 
 /// A copy of a capture as pcapng, with comments at packets.
 ///
-/// Blocks of a pcapng file are copied as they are. Exceptions: packets with a comment; section headers that state the
-/// section's length, which then becomes unknown; and a simple packet block with a comment becomes an enhanced one. Packets
-/// of pcap and snoop files become packets of one interface, with times in nanoseconds.
+/// Blocks of a pcapng file are copied unchanged, with three exceptions: packets that get a comment; section headers
+/// that state the length of the section, which becomes unknown; and simple packet blocks that get a comment, which
+/// become enhanced ones. Packets of pcap and snoop files become packets of one interface, with times in nanoseconds.
 package struct CommentedCopy {
-  /// Packets copied, and comments written.
+  /// The number of packets copied and of comments written.
   package private(set) var packets = 0
   package private(set) var comments = 0
-  /// Problems of the file. Everything before the damage is copied.
+  /// Problems of the file. Everything before a damaged place is copied.
   package private(set) var warnings: [String] = []
-  /// There are secrets of TLS in it.
+  /// Whether the file has TLS secrets.
   package private(set) var holdsSecrets = false
   private let write: (RawSpan) -> Bool
   private let comment: (Int) -> String?
@@ -19,11 +19,11 @@ package struct CommentedCopy {
   /// Copies a file.
   ///
   /// - Parameters:
-  ///   - comment: the comment at a packet, by its number from 1.
-  ///   - write: takes the copy piece by piece; `false` ends it.
-  ///   - proceed: asked after every block of the file, with the bytes read, the size if it is known, and the packets;
-  ///     `false` ends the copy.
-  /// - Throws: when the file cannot be read or is no packet capture.
+  ///   - comment: returns the comment at a packet, by its number from 1.
+  ///   - write: receives the copy piece by piece; `false` ends the copy.
+  ///   - proceed: called after each block of the file with the bytes read, the size if it is known, and the number of
+  ///     packets; `false` ends the copy.
+  /// - Throws: a `CaptureError` if the file cannot be read or is not a packet capture.
   package init(
     of path: String, options: CaptureOptions, comment: @escaping (Int) -> String?,
     to write: @escaping (RawSpan) -> Bool, proceed: (_ bytesRead: Int, _ size: Int?, _ packets: Int) -> Bool
@@ -136,7 +136,7 @@ package struct CommentedCopy {
     return PcapngBlock.packet(block, captured: range.count, bigEndian: bigEndian, comment: text)
   }
 
-  /// Comments make a section longer than its header says: the length becomes unknown.
+  /// Writes a block. Comments make a section longer than its header says, so the length in the header becomes unknown.
   private func write(block: RawSpan) -> Bool {
     guard block.uint32(at: 0) == PcapngBlock.sectionType, block.uint64(at: 16) != .max else { return write(block) }
     var header = Array(copying: block)
@@ -144,7 +144,7 @@ package struct CommentedCopy {
     return write(header.rawBytes)
   }
 
-  /// Copies bytes that are not held as a whole.
+  /// Copies bytes without holding them all in memory.
   private mutating func pass(_ input: inout InputFile, _ length: Int) throws(CaptureError) -> Bool {
     var left = length
     while left > 0 {
@@ -159,7 +159,7 @@ package struct CommentedCopy {
 
   // MARK: damage
 
-  /// The next record; `nil` where the file is damaged.
+  /// The next record; `nil` if the file is damaged.
   private mutating func next(
     _ window: RawSpan, _ offset: inout Int, _ position: Int, _ parser: inout some CaptureParser
   ) throws(CaptureError) -> CaptureStep? {

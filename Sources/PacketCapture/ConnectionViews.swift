@@ -1,28 +1,29 @@
 import Bytes
 
-/// Which flows of a capture are one connection, recorded more than once under other addresses.
+/// Finds flows of a capture that are one connection, recorded more than once under different addresses.
 ///
-/// `tcpdump -i any` on a host with containers records a packet on each interface that it passes: on some of them before,
-/// on others after its addresses were translated. Translation keeps sequence numbers and bytes. So a flow that begins at
-/// the numbers of another connection is *pending*: its segments are held until one of them with data is the same as one
-/// of the other connection within a millisecond, or two begin alike. Then it is a *view* of that connection. Where
-/// neither has data, two numbers of segments that both have are enough at the end. A flow with other data at the same
-/// number, with another first number of the server, or with the same data at another time, is a connection of its own.
+/// `tcpdump -i any` on a host with containers records a packet on each interface that it passes: on some before its
+/// addresses are translated, on others after. Translation keeps sequence numbers and bytes. So a flow that begins at
+/// the sequence numbers of another connection is *pending*: its segments are held until one with data equals a segment
+/// of the other connection captured within a millisecond, or the data of two segments begin alike. Then the flow is a
+/// *view* of that connection. If neither has data, two equal sequence or acknowledgement numbers suffice at the end. A
+/// flow is a connection of its own if it has different data at the same sequence number, another initial sequence
+/// number of the server, or the same data at another time.
 ///
-/// A value without streams: it takes segments and says what they prove. `TCPReassembler` acts on it.
+/// A value without streams: it takes segments and returns what they prove. `TCPReassembler` acts on the results.
 struct ConnectionViews {
   /// A connection that a pending flow may be a view of.
   struct Candidate {
     let slot: Int
-    /// Tells the connections of a slot apart.
+    /// Distinguishes the connections that use a slot one after another.
     let opened: Int
-    /// The low end of the one flow is the high end of the other.
+    /// Whether the low endpoint of one flow corresponds to the high endpoint of the other.
     let isFlipped: Bool
-    /// The flow begins in the middle of its streams.
+    /// Whether the flow begins in the middle of its streams.
     let isInMiddle: Bool
-    /// The sequence and acknowledgement numbers of segments without data that both have.
+    /// The number of equal sequence and acknowledgement numbers in segments without data.
     fileprivate var numbers = 0
-    /// Segments whose data begin alike.
+    /// The number of segments whose data begin alike.
     fileprivate var beginnings = 0
 
     init(slot: Int, opened: Int, isFlipped: Bool, isInMiddle: Bool = false) {
@@ -39,7 +40,7 @@ struct ConnectionViews {
     let bytes: [UInt8]
     let time: Timestamp
     let packet: Int
-    /// Counts the segments of all flows.
+    /// The number of the segment among those of all flows.
     let serial: Int
     fileprivate let print: SegmentPrint
     fileprivate var isMatched = false
@@ -50,7 +51,7 @@ struct ConnectionViews {
 
   struct Pending {
     let flow: Flow
-    /// The client's initial sequence number and its direction, if its SYN was captured, or the answer to it.
+    /// The client's initial sequence number and direction, if its SYN or the SYN-ACK was captured.
     fileprivate let initial: UInt32?
     fileprivate let client: FlowDirection?
     fileprivate(set) var candidates: [Candidate]
@@ -59,20 +60,20 @@ struct ConnectionViews {
 
     var hasData: Bool { held.contains(where: \.hasData) }
 
-    /// A SYN that is not the one that it began with.
+    /// Whether the segment is a SYN of another connection than the one that began the flow.
     func isBegunAnew(by segment: TCPSegment) -> Bool {
       guard let number = ConnectionViews.initialNumber(segment) else { return false }
       return initial != nil && number != initial
     }
   }
 
-  /// A flow that turned out to be a view.
+  /// A flow that was found to be a view of a connection.
   struct View {
     let slot: Int
     let isFlipped: Bool
   }
 
-  /// What is kept of a connection while flows are compared with it, and as long as it has views.
+  /// The state of a connection while flows are compared with it, and while it has views.
   private struct Watch {
     var prints: [SegmentPrint] = []
     var pending: [Int] = []
@@ -87,7 +88,7 @@ struct ConnectionViews {
     case own
   }
 
-  /// Where a connection began.
+  /// The beginning of a connection.
   private struct Beginning {
     var slot: Int
     var opened: Int
@@ -96,22 +97,23 @@ struct ConnectionViews {
   }
 
   static let maximumCandidates = 16
-  /// Flows that are pending because of one connection, or of one initial number: so settling one of them settles few.
+  /// The most pending flows with one candidate or one initial sequence number. The limit also bounds the work of
+  /// settling one flow.
   private static let maximumPending = 16
-  /// Connections with one initial number of the client that are kept.
+  /// The most connections that are kept with the same initial sequence number of the client.
   private static let maximumAlike = 64
-  /// What a pending flow holds: segments, and bytes.
+  /// The most segments, and the most bytes, that a pending flow holds.
   private static let maximumHeld = 64
   private static let maximumHeldBytes = 1 << 18
-  /// Segments with data that no candidate has: later ones are not expected to be there.
+  /// The number of segments with data but without a match after which no match is expected.
   private static let maximumUnmatched = 4
-  /// Segments of a connection that others are compared with.
+  /// The most segments of a connection that are kept for comparison.
   private static let maximumPrints = 64
 
   private let window: Int64
   private let maximumBeginnings: Int
   private let maximumCost: Int
-  /// By the client's initial sequence number; and these in the order of their times.
+  /// Beginnings by the client's initial sequence number, and these numbers in the order of time.
   private var beginnings: [UInt32: [Beginning]] = [:]
   private var order: [(number: UInt32, time: Timestamp)] = []
   private var orderHead = 0
@@ -119,9 +121,9 @@ struct ConnectionViews {
   /// Pending flows by the client's initial sequence number.
   private var pendingByNumber: [UInt32: [Int]] = [:]
   private var watches: [Int: Watch] = [:]
-  /// Of all held segments.
+  /// The bytes of all held segments, including overhead.
   private var cost = 0
-  /// Connections with which nothing is compared any more.
+  /// Connections that are no longer watched.
   private(set) var idle: [Int] = []
 
   init(_ options: ReassemblyOptions) {
@@ -137,7 +139,7 @@ struct ConnectionViews {
 
   // MARK: beginnings
 
-  /// The client's initial sequence number, which a SYN has and a SYN-ACK acknowledges.
+  /// The client's initial sequence number: that of a SYN, or the number before the one that a SYN-ACK acknowledges.
   private static func initialNumber(_ segment: TCPSegment) -> UInt32? {
     guard segment.flags.contains(.syn) else { return nil }
     return segment.flags.contains(.ack) ? segment.acknowledgement.rawValue &- 1 : segment.sequence.rawValue
@@ -147,7 +149,7 @@ struct ConnectionViews {
     segment.flags.contains(.ack) ? direction.opposite : direction
   }
 
-  /// Notes the beginning of a connection, if the segment is a SYN or the answer to one.
+  /// Notes the beginning of a connection, if the segment is a SYN or a SYN-ACK.
   mutating func noteBeginning(
     _ segment: TCPSegment, _ direction: FlowDirection, slot: Int, opened: Int, time: Timestamp
   ) {
@@ -177,9 +179,9 @@ struct ConnectionViews {
     }
   }
 
-  /// The connections that began with the same number at this time.
+  /// The connections that began with the same initial sequence number at about this time.
   ///
-  /// - Parameter flowOf: the flow of a connection that is the latest of its slot.
+  /// - Parameter flowOf: returns the flow of a connection; `nil` if its slot has a later connection.
   func candidates(
     like segment: TCPSegment, _ direction: FlowDirection, _ flow: Flow, time: Timestamp,
     flowOf: (_ slot: Int, _ opened: Int) -> Flow?
@@ -189,7 +191,8 @@ struct ConnectionViews {
     var found: [(candidate: Candidate, ends: Int)] = []
     for beginning in known.reversed() where isNear(beginning.time, time) {
       guard let other = flowOf(beginning.slot, beginning.opened), other != flow else { continue }
-      // Where the address of one end is translated, the other end stays: those are compared first.
+      // If the address of one endpoint is translated, the other endpoint is unchanged: candidates with a common
+      // endpoint first.
       let ends = [flow.low, flow.high].count { $0 == other.low || $0 == other.high }
       let candidate = Candidate(
         slot: beginning.slot, opened: beginning.opened, isFlipped: beginning.client != client)
@@ -201,7 +204,7 @@ struct ConnectionViews {
 
   // MARK: pending flows
 
-  /// Those of the candidates that a further flow can be compared with; none where too many are already.
+  /// The candidates with which a further flow can be compared; none at the limits of pending flows.
   func open(_ candidates: [Candidate], for segment: TCPSegment) -> [Candidate] {
     guard pending.count < maximumBeginnings else { return [] }
     if let initial = Self.initialNumber(segment), pendingByNumber[initial]?.count ?? 0 >= Self.maximumPending {
@@ -210,7 +213,7 @@ struct ConnectionViews {
     return candidates.filter { watches[$0.slot]?.pending.count ?? 0 < Self.maximumPending }
   }
 
-  /// A flow that begins like these connections is held from now on.
+  /// Holds a flow that begins like these connections.
   mutating func expect(
     _ flow: Flow, _ segment: TCPSegment, _ direction: FlowDirection, in slot: Int, candidates: [Candidate]
   ) {
@@ -222,9 +225,9 @@ struct ConnectionViews {
     for candidate in candidates { watches[candidate.slot, default: Watch()].pending.append(slot) }
   }
 
-  /// Holds a segment of a pending flow, and compares it with what its candidates have had.
+  /// Holds a segment of a pending flow, and compares it with the recent segments of its candidates.
   ///
-  /// - Parameter known: what the reassembler remembers of each candidate says.
+  /// - Parameter known: for each candidate, the comparison with what the reassembler has kept.
   mutating func hold(
     _ segment: TCPSegment, _ payload: RawSpan, _ print: SegmentPrint, at position: StreamPosition, serial: Int,
     known: [SegmentPrint.Likeness]
@@ -252,7 +255,8 @@ struct ConnectionViews {
     return isHopeless(flow, at: time) ? .own : .undecided
   }
 
-  /// Notes how a segment is like those of a candidate; whether that proves the flow to be a view of it.
+  /// Notes the likenesses between a held segment and those of a candidate. Returns whether they prove the flow to be a
+  /// view of it.
   private static func note(
     _ likenesses: [SegmentPrint.Likeness], _ candidate: Candidate, _ flow: inout Pending, _ held: inout Held
   ) -> Bool {
@@ -277,7 +281,7 @@ struct ConnectionViews {
     return false
   }
 
-  /// Later segments are not expected to show what a flow is.
+  /// Whether later segments are not expected to decide about a flow.
   private func isHopeless(_ flow: Pending, at time: Timestamp) -> Bool {
     if flow.held.count >= Self.maximumHeld || flow.cost > Self.maximumHeldBytes
       || cost > maximumCost
@@ -286,13 +290,13 @@ struct ConnectionViews {
     }
     let late = flow.held.filter { !$0.isMatched && !isNear($0.time, time) }
     if late.count(where: \.hasData) >= Self.maximumUnmatched { return true }
-    // In the middle of two streams the numbers may be near each other by chance.
+    // In the middle of two streams, sequence numbers may be close to each other by chance.
     return flow.initial == nil && late.count >= Self.maximumUnmatched && !flow.held.contains(where: \.isMatched)
   }
 
-  /// Compares a segment of a watched connection with what is held.
+  /// Compares a segment of a watched connection with the held segments.
   ///
-  /// - Returns: the pending flows that are decided now.
+  /// - Returns: the pending flows that this segment decides.
   mutating func compare(_ print: SegmentPrint, of slot: Int) -> [(slot: Int, verdict: Verdict)] {
     var decided: [(Int, Verdict)] = []
     for place in watches[slot]?.pending ?? [] {
@@ -317,10 +321,10 @@ struct ConnectionViews {
     return decided
   }
 
-  /// What a pending flow is when nothing more of it comes: where neither has data, two numbers of segments that both have
-  /// are enough.
+  /// The verdict on a pending flow of which no more segments are awaited. If neither the flow nor the candidate has
+  /// data, two equal sequence or acknowledgement numbers suffice.
   ///
-  /// - Parameter isEmpty: the candidate's connection had no data, as far as the flow may have been captured.
+  /// - Parameter isEmpty: whether the candidate's connection had no data that the flow could have captured.
   func finalVerdict(_ slot: Int, isEmpty: (Candidate) -> Bool) -> Verdict {
     guard let flow = pending[slot], !flow.hasData,
       let candidate = flow.candidates.first(where: { $0.numbers > 1 && ($0.isInMiddle || isEmpty($0)) })
@@ -328,7 +332,7 @@ struct ConnectionViews {
     return .view(of: candidate)
   }
 
-  /// The flow is not pending any more.
+  /// Removes a flow from the pending ones.
   mutating func settle(_ slot: Int) -> Pending? {
     guard let flow = pending.removeValue(forKey: slot) else { return nil }
     cost -= flow.cost
@@ -340,7 +344,7 @@ struct ConnectionViews {
     return flow
   }
 
-  /// A flow that was pending is a connection of its own: others that begin like it may be views of it.
+  /// Makes a flow that turned out to be a connection of its own a candidate: flows that begin like it may be its views.
   mutating func offer(_ slot: Int, opened: Int, as flow: Pending) {
     guard let initial = flow.initial, let client = flow.client else { return }
     for place in pendingByNumber[initial] ?? [] {
@@ -358,7 +362,7 @@ struct ConnectionViews {
 
   func isWatched(_ slot: Int) -> Bool { watches[slot] != nil }
 
-  /// Flows that may be views of a connection.
+  /// The flows that may be views of a connection.
   func pending(on slot: Int) -> [Int] { watches[slot]?.pending ?? [] }
 
   /// Notes a segment of a watched connection.
@@ -373,11 +377,11 @@ struct ConnectionViews {
     watches[slot] = watch
   }
 
-  /// Another view had the same packet.
+  /// Whether another view captured the same packet.
   func isCopy(_ print: SegmentPrint, of slot: Int) -> Bool {
     guard let watch = watches[slot], !watch.views.isEmpty else { return false }
     for other in watch.prints.reversed() {
-      // Those before are older.
+      // All earlier segments are older.
       guard isNear(other.time, print.time) else { return false }
       if other.isSame(as: print) { return true }
     }
@@ -391,9 +395,9 @@ struct ConnectionViews {
     forgetIfIdle(slot)
   }
 
-  /// The connection has ended.
+  /// Notes that a connection has ended.
   ///
-  /// - Returns: its views, and the flows that are decided because they may be views of no other connection.
+  /// - Returns: its views, and the flows that are now connections of their own because no candidate is left.
   mutating func end(_ slot: Int) -> (views: [View], own: [Int]) {
     guard let watch = watches.removeValue(forKey: slot) else { return ([], []) }
     idle.append(slot)

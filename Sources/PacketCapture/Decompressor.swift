@@ -2,11 +2,11 @@ import CZlib
 import CZstd
 import Synchronization
 
-/// A compressed file's contents, as bytes. It goes with its file to the thread that reads it, so it is behind a lock,
-/// which is taken for each block and always free.
+/// Decompresses a file. The decompressor moves with its file to the reading thread, so it is behind a lock; the lock is
+/// taken once for each block and is never contended.
 protocol Decompressor: AnyObject, Sendable {
   static var name: String { get }
-  /// It reads the file, and is supplied with nothing.
+  /// Whether the decompressor reads the file itself, so that `supply` is not called.
   var readsItself: Bool { get }
   func supply(_ block: [UInt8], count: Int)
   func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
@@ -32,13 +32,14 @@ final class StreamDecompressor<Stream: DecompressionStream & ~Copyable>: Decompr
 protocol DecompressionStream: ~Copyable {
   /// The format's common name.
   static var name: String { get }
-  /// It reads the file, and is supplied with nothing.
+  /// Whether the stream reads the file itself, so that `supply` is not called.
   static var readsItself: Bool { get }
-  /// Takes the next block of compressed input; the last one has been used up.
+  /// Takes the next block of compressed input, after the previous one was consumed.
   mutating func supply(_ block: [UInt8], count: Int)
-  /// Writes into `output` from `offset` to its end; returns how many bytes, 0 when it needs input.
+  /// Decompresses into `output` from `offset` to its end. Returns the number of bytes written; 0 if it needs more
+  /// input.
   mutating func decompress(into output: inout [UInt8], from offset: Int) throws(CaptureError) -> Int
-  /// The input so far ends where a compressed stream ends.
+  /// Whether the input so far ends at the end of a compressed stream.
   var isAtBoundary: Bool { get }
 }
 
@@ -46,7 +47,7 @@ extension DecompressionStream where Self: ~Copyable {
   static var readsItself: Bool { false }
 }
 
-/// gzip (RFC 1952) through zlib; several members in a row count as one stream.
+/// gzip (RFC 1952) through zlib; concatenated members are one stream.
 @safe struct GzipStream: ~Copyable, DecompressionStream {
   static let name = "gzip"
 
@@ -87,7 +88,7 @@ extension DecompressionStream where Self: ~Copyable {
       if made > 0 { return made }
       if status == Z_BUF_ERROR { break }
     }
-    // Output may be waiting inside zlib although all input was taken.
+    // zlib may still hold output although all input was consumed.
     if consumed == input.count && !isAtBoundary && offset < output.count {
       let (status, made) = step(&output, offset)
       if status == Z_STREAM_END { isAtBoundary = true }
@@ -100,7 +101,7 @@ extension DecompressionStream where Self: ~Copyable {
     let available = output.count - offset
     return unsafe input.withUnsafeMutableBufferPointer { source in
       unsafe output.withUnsafeMutableBufferPointer { target in
-        // Safe: zlib is given exactly the unread rest of `input` and the free rest of `output`.
+        // Safe: zlib gets exactly the unread rest of `input` and the free rest of `output`.
         unsafe stream.pointee.next_in = source.baseAddress.map { unsafe $0 + consumed }
         unsafe stream.pointee.avail_in = UInt32(source.count - consumed)
         unsafe stream.pointee.next_out = target.baseAddress.map { unsafe $0 + offset }
@@ -113,7 +114,7 @@ extension DecompressionStream where Self: ~Copyable {
   }
 }
 
-/// Zstandard (RFC 8878) through libzstd; several frames in a row count as one stream.
+/// Zstandard (RFC 8878) through libzstd; concatenated frames are one stream.
 @safe struct ZstdStream: ~Copyable, DecompressionStream {
   static let name = "zstd"
 
@@ -142,7 +143,7 @@ extension DecompressionStream where Self: ~Copyable {
       var target = unsafe ZSTD_outBuffer()
       let status = unsafe input.withUnsafeBufferPointer { inputMemory in
         unsafe output.withUnsafeMutableBufferPointer { outputMemory in
-          // Safe: both buffers live through the call, and libzstd keeps to their sizes.
+          // Safe: both buffers live during the call, and libzstd respects their sizes.
           unsafe source = ZSTD_inBuffer(src: inputMemory.baseAddress, size: inputMemory.count, pos: consumed)
           unsafe target = ZSTD_outBuffer(dst: outputMemory.baseAddress, size: outputMemory.count, pos: offset)
           return unsafe ZSTD_decompressStream(stream, &target, &source)

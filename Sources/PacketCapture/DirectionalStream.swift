@@ -2,14 +2,14 @@ import Bytes
 
 /// One direction of a connection: delivered bytes, buffered segments, known gaps.
 ///
-/// Offsets are bytes from the start of the stream, 64 bits wide; the 32-bit sequence numbers on the wire are read as
+/// Offsets are 64-bit byte offsets from the start of the stream; the 32-bit sequence numbers of segments are read as
 /// distances from the next expected one.
 struct DirectionalStream {
-  /// How sure the start of the stream is.
+  /// How certain the start of the stream is.
   enum Start {
     /// Nothing is known, or only what the peer acknowledged.
     case unknown
-    /// Data came without a SYN; it is held until the lowest sequence number is likely to have been seen.
+    /// Data came without a SYN. They are held until the lowest sequence number has probably been seen.
     case held
     case known
   }
@@ -21,7 +21,7 @@ struct DirectionalStream {
     var acknowledgement: SequenceNumber
     var time: Timestamp
 
-    /// It was captured twice: senders repeat it later than in so many nanoseconds.
+    /// Whether both are captures of one packet: a sender retransmits after more than this many nanoseconds.
     func isSamePacket(as other: Closing, within delay: Int64) -> Bool {
       guard let distance = other.time.nanoseconds(since: time) else { return false }
       return (-delay...delay).contains(distance) && isReset == other.isReset && sequence == other.sequence
@@ -32,87 +32,87 @@ struct DirectionalStream {
   enum Scaling: Equatable {
     /// The SYN was not captured.
     case unknown
-    /// The SYN has no option for it.
+    /// The SYN has no window scale option.
     case none
     case by(UInt8)
   }
 
-  /// Bytes that came before the ones in front of them.
+  /// Bytes that arrived before the bytes preceding them.
   struct Waiting {
     var offset: Int
     var bytes: [UInt8]
     var time: Timestamp
     var packet: Int
-    /// Of that packet.
+    /// The acknowledgement number of that packet.
     var acknowledgement: UInt32
     var end: Int { offset + bytes.count }
-    /// Its cost against the limits, including overhead.
+    /// The bytes counted against the limits, including overhead.
     var cost: Int { bytes.count + DirectionalStream.pieceOverhead }
   }
 
-  /// Memory that a waiting piece takes beside its bytes.
+  /// The memory that a waiting piece needs in addition to its bytes.
   static let pieceOverhead = 96
 
   var start = Start.unknown
-  /// Sequence number of stream offset 0.
+  /// The sequence number of stream offset 0.
   var base = SequenceNumber(rawValue: 0)
-  /// Where a SYN says the stream begins. That is `base`, unless the SYN was recorded long after its data.
+  /// The start of the stream according to a SYN; equal to `base` unless the SYN was recorded long after its data.
   var synBase: SequenceNumber?
-  /// `base` is from the peer's acknowledgement or from a segment without data.
+  /// Whether `base` comes from the peer's acknowledgement or from a segment without data.
   var hasHint = false
-  /// It was a segment without data, which may have been a keep-alive: those stand one byte before the next one.
+  /// Whether the hint was a segment without data that may be a keep-alive, whose sequence number is one below the next.
   var hintMayBeKeepAlive = false
-  /// Offset of the next byte to deliver.
+  /// The offset of the next byte to deliver.
   var next = 0
-  /// Sorted, without overlaps, all after `next`.
+  /// Buffered pieces, sorted, without overlaps, all after `next`.
   var waiting: [Waiting] = []
-  /// The cost of `waiting` and `cuts` against the limits; 0 only when both are empty.
+  /// The cost of `waiting` and `cuts` against the limits; 0 only if both are empty.
   var waitingCost = 0
-  /// Ranges that the snap length cut, sorted, without overlaps; bytes that wait in one of them still count.
+  /// Ranges truncated by the snap length, sorted, without overlaps. Waiting bytes within a range count nevertheless.
   var cuts: [Range<Int>] = []
-  /// Offset of the FIN, if one was seen.
+  /// The offset of the FIN, if one was captured.
   var finOffset: Int?
   /// The last FIN or RST.
   var closing: Closing?
-  /// Highest offset the peer has acknowledged, if it was heard at all.
+  /// The highest offset that the peer acknowledged; `nil` without an acknowledgement.
   var acknowledged: Int?
-  /// By how much the last acknowledgement went on: a FIN that was not captured is acknowledged as one byte.
+  /// By how much the last acknowledgement advanced: a FIN that was not captured is acknowledged as one byte.
   var lastAdvance = 0
-  /// Packets seen since the peer acknowledged the missing bytes in front of `waiting`, or since data is held.
+  /// The number of packets since the peer acknowledged the missing bytes before `waiting`, or since data is held.
   var patience = 0
   var hasEnded = false
-  /// The sender's last window, and what its SYN said about windows.
+  /// The last window of the sender, and the window scale of its SYN.
   var window = UInt16.max
   private(set) var scaling = Scaling.unknown
-  /// When the sender was heard last.
+  /// The time of the sender's last packet.
   var lastTime = Timestamp.none
   var recent = RecentSegments()
-  /// The segments in a row that were too far away, the latest: where the next one would be, and how many there were.
+  /// The latest run of contiguous segments that are too far away: the next expected number, and the length of the run.
   private var elsewhere: (next: SequenceNumber, count: Int)?
 
-  /// Something of it is decided by packets that come later: bytes behind missing ones, or a FIN.
+  /// Whether later packets decide about a part of the stream: about bytes after missing ones, or about a FIN.
   var waitsForPackets: Bool { waitingCost > 0 || start == .held || finOffset.map { $0 > next } ?? false }
 
   func offset(of sequence: SequenceNumber) -> Int {
     next + sequence.distance(from: base.advanced(by: next))
   }
 
-  /// Nothing is missing, waiting or ending: the next bytes in order can pass through.
+  /// Whether nothing is missing, waiting or ending, so that the next bytes in order can pass through.
   var isInOrder: Bool { start == .known && waitingCost == 0 && finOffset == nil }
 
-  /// Whether that acknowledges bytes that have not come. One more than have is a FIN.
+  /// Whether the number acknowledges bytes that were not captured yet. A single byte more may be a FIN.
   @inline(__always)
   func isBehind(_ acknowledgement: UInt32) -> Bool {
     offset(of: SequenceNumber(rawValue: acknowledgement)) > next + 1
   }
 
-  /// Takes a SYN's window scale. Its own window is not shifted, and stands until the sender's next segment.
+  /// Takes a SYN's window scale. The SYN's own window is not scaled, and is valid until the sender's next segment.
   mutating func noteSYN(windowScale: UInt8?) {
     scaling = windowScale.map { .by($0) } ?? .none
     if let windowScale { window >>= UInt16(windowScale) }
   }
 
-  /// Notes what the peer has acknowledged, if it can be about this stream.
+  /// Notes the peer's acknowledgement if it can refer to this stream.
   mutating func acknowledge(_ number: SequenceNumber, within farthest: Int) {
     let offset = offset(of: number)
     if let acknowledged, acknowledged >= offset { return }
@@ -121,7 +121,7 @@ struct DirectionalStream {
     acknowledged = offset
   }
 
-  /// Takes a segment that is whole and next in order, and returns its offset; `nil` when it is not.
+  /// Takes a segment that is complete and next in order, and returns its offset; `nil` for any other segment.
   @inline(__always)
   mutating func takeNext(_ segment: borrowing TCPSegment, _ payload: RawSpan, _ time: Timestamp) -> Int? {
     let length = segment.payloadLength
@@ -132,12 +132,16 @@ struct DirectionalStream {
     return offset
   }
 
-  /// So many segments in a row show that a stream goes on far away.
+  /// The number of contiguous segments that show that a stream continues far away.
   private static let convincing = 3
 
-  /// Notes a segment with data that is too far away to belong to the stream. Returns whether the stream goes on there: an
-  /// outage of the capture hid more than a gigabyte, or the ends use their ports again. A segment with a damaged number
-  /// has none behind it; one with a time before the latest is taken for a second recording of old data.
+  /// Notes a segment with data that is too far away to belong to the stream.
+  ///
+  /// A segment with a corrupt sequence number has no contiguous successor; a segment with a time before the latest one
+  /// counts as a second recording of old data.
+  ///
+  /// - Returns: whether the stream continues there: more than a gigabyte was not captured, or the endpoints reused
+  ///   their ports.
   mutating func goesOn(at sequence: SequenceNumber, _ length: Int, _ time: Timestamp) -> Bool {
     guard start == .known, length > 0, (time.nanoseconds(since: lastTime) ?? 0) >= 0 else { return false }
     let count = elsewhere.map { $0.next == sequence ? $0.count + 1 : 1 } ?? 1
@@ -153,8 +157,9 @@ struct DirectionalStream {
     return min(cut, waiting.first?.offset ?? cut)
   }
 
-  /// Keeps bytes that cannot be delivered yet. Where something waits already the first bytes stay; returns how many
-  /// bytes of the new ones differ from them, and the first place where they do.
+  /// Buffers bytes that cannot be delivered yet. Where bytes are buffered already, the earlier ones are kept.
+  ///
+  /// - Returns: the number of new bytes that differ from the buffered ones, and the offset of the first difference.
   mutating func hold(
     _ bytes: RawSpan, at offset: Int, in packet: StreamPosition
   ) -> (conflicts: Int, firstConflict: Int) {
@@ -187,7 +192,7 @@ struct DirectionalStream {
     return (conflicts, firstConflict)
   }
 
-  /// Notes that the snap length cut these bytes off.
+  /// Notes that the snap length truncated these bytes.
   mutating func noteCut(_ range: Range<Int>) {
     var range = range
     var index = cuts.count
@@ -202,7 +207,7 @@ struct DirectionalStream {
     cuts.replaceSubrange(index..<last, with: [range])
   }
 
-  /// Forgets cuts that lie before `next`.
+  /// Removes truncated ranges that end before `next`.
   mutating func dropPassedCuts() {
     let passed = cuts.prefix { $0.upperBound <= next }.count
     guard passed > 0 else { return }
@@ -234,18 +239,18 @@ struct DirectionalStream {
     return low
   }
 
-  /// Moves the start of a held stream to where it must be: the lowest byte seen, or what the peer expected before it.
+  /// Fixes the start of a held stream: the lowest offset seen, or the offset before it that the peer expected.
   mutating func settleStart() {
     guard start != .known else { return }
     start = .known
     patience = 0
     var lowest = firstPending ?? min(0, finOffset ?? 0)
-    // The peer's expectation counts only if it can be about this data: a little before it.
+    // The peer's expectation counts only if it can refer to this data, that is, if it is a little before the data.
     if hasHint && lowest >= 0 && lowest <= 1 << 20 { lowest = 0 }
     moveBase(by: lowest)
   }
 
-  /// Makes the stream begin `distance` bytes later, while nothing was delivered.
+  /// Moves the start of the stream by `distance` bytes; only while nothing was delivered.
   mutating func moveBase(by distance: Int) {
     guard distance != 0 else { return }
     base = base.advanced(by: distance)

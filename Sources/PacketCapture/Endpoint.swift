@@ -1,7 +1,7 @@
 import Bytes
 import Glibc
 
-/// An IPv4 or IPv6 address; IPv4 is kept as ::ffff:a.b.c.d.
+/// An IPv4 or IPv6 address; IPv4 is stored as an IPv4-mapped address, `::ffff:a.b.c.d`.
 public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
   @usableFromInline let high: UInt64
   @usableFromInline let low: UInt64
@@ -14,7 +14,7 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
   init?(_ text: String, isV6: Bool) {
     var bytes = [UInt8](repeating: 0, count: 16)
-    // Safe: an address of either family takes 16 bytes at most.
+    // Safe: an address of either family has at most 16 bytes.
     guard unsafe inet_pton(isV6 ? AF_INET6 : AF_INET, text, &bytes) == 1 else { return nil }
     let spans = bytes.rawBytes
     if isV6 {
@@ -24,13 +24,14 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
+  /// Whether the address is an IPv4 address.
   public var isV4: Bool { high == 0 && low >> 32 == 0xffff }
 
-  /// Dotted decimal, or the shortest IPv6 text of RFC 5952.
+  /// Dotted decimal for IPv4; the canonical text of RFC 5952 for IPv6.
   public var description: String {
     if isV4 { return [24, 16, 8, 0].map { String((low >> $0) & 255) }.joined(separator: ".") }
     let groups = (0..<8).map { UInt16(truncatingIfNeeded: ($0 < 4 ? high : low) >> UInt64(48 - 16 * ($0 % 4))) }
-    // The longest run of two or more zero groups becomes "::", the first of equals.
+    // The longest run of two or more zero groups becomes "::"; of runs with equal lengths the first.
     var best = 0..<0
     var start: Int?
     for index in 0...8 {
@@ -48,15 +49,18 @@ public struct IPAddress: Sendable, Hashable, CustomStringConvertible {
 
 /// An address and a TCP port.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+  /// The IP address.
   public var address: IPAddress
+  /// The TCP port.
   public var port: UInt16
 
+  /// Makes an endpoint.
   @inlinable public init(address: IPAddress, port: UInt16) {
     self.address = address
     self.port = port
   }
 
-  /// Reads what `description` writes; `nil` for anything else.
+  /// Parses the format of `description`; `nil` for anything else.
   public init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else { return nil }
     let host = text[..<colon]
@@ -67,7 +71,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     self.init(address: address, port: port)
   }
 
-  /// `10.0.0.5:55054` or `[fe80::1]:2195`.
+  /// The address and port as `10.0.0.5:55054` or `[fe80::1]:2195`.
   public var description: String { address.isV4 ? "\(address):\(port)" : "[\(address)]:\(port)" }
 
   @inlinable static func isOrdered(_ a: Endpoint, _ b: Endpoint) -> Bool {
@@ -77,12 +81,14 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// The two ends of a TCP connection in a fixed order, so that both directions have the same flow.
+/// The two endpoints of a TCP connection in a fixed order, so that both directions have the same flow.
 public struct Flow: Sendable, Hashable {
+  /// The endpoint that sorts first.
   public let low: Endpoint
+  /// The endpoint that sorts last.
   public let high: Endpoint
 
-  /// A segment's flow and direction.
+  /// The flow and direction of a segment.
   @inlinable
   static func of(source: Endpoint, destination: Endpoint) -> (flow: Flow, direction: FlowDirection) {
     Endpoint.isOrdered(source, destination)
@@ -95,16 +101,17 @@ public struct Flow: Sendable, Hashable {
   }
 }
 
-/// One of a flow's directions, which are distinguished by the order of its ends.
+/// One of the two directions of a flow, identified by the order of the flow's endpoints.
 ///
-/// They are not those of client and server: bytes are handed out before it is known who the client is, and also if it
-/// never is. `ConnectionEvent.initiator` tells which direction is the client's.
+/// A direction does not say who is the client: bytes are delivered before that is known, and even if it never is.
+/// `ConnectionEvent.initiator` names the direction of the client.
 public enum FlowDirection: Sendable, Hashable {
-  /// From the `low` end to the `high` one.
+  /// From the `low` endpoint to the `high` one.
   case forward
-  /// From the `high` end to the `low` one.
+  /// From the `high` endpoint to the `low` one.
   case reverse
 
+  /// The other direction of the same flow.
   @inlinable public var opposite: FlowDirection {
     switch self {
     case .forward: .reverse

@@ -1,10 +1,10 @@
 import Bytes
 
-/// The stream events of one block of a capture file, with the block: handed from the reading thread to the dissecting
-/// thread.
+/// The stream events of one block of a capture file, with the block's bytes: passed from the reading thread to the
+/// dissecting thread.
 public struct EventBatch: Sendable {
   private enum Entry: Sendable {
-    /// Bytes that stand here in `block`, or from `block.count` on in `copies`.
+    /// Bytes at this offset of `block`, or, from `block.count` on, of `copies`.
     case bytes(start: UInt32, count: UInt32)
     case gap(length: Int, reason: GapReason)
     case end
@@ -12,31 +12,32 @@ public struct EventBatch: Sendable {
   }
 
   var block: [UInt8] = []
-  /// Bytes that do not stand in the block: they waited for others before them, or came in IP fragments.
+  /// Bytes that are not in the block: they waited for preceding bytes, or came in IP fragments.
   private var copies: [UInt8] = []
   private var entries: [(entry: Entry, position: StreamPosition)] = []
   private var connectionEvents: [ConnectionEvent] = []
   private var waiting = SegmentQueue()
 
-  /// The part of each file in the batch; as a rule there is one.
+  /// The part of each file in the batch; usually one.
   public internal(set) var files: [FilePart] = []
-  /// Packets in the batch; those that passed the filter.
+  /// The number of packets in the batch.
   public var packets: Int { files.reduce(0) { $0 + $1.packets } }
+  /// The number of packets that passed the filter and are in the part of the recording to read.
   public var matchingPackets: Int { files.reduce(0) { $0 + $1.matchingPackets } - foreignPackets }
   /// The part of the recording to read, and the number of packets in other parts.
   var shard: Shard?
   private var foreignPackets = 0
-  /// Bytes of all events.
+  /// The bytes of all events.
   private var eventBytes = 0
-  /// Link types that packets had, in the order in which they appeared, 64 of a file at most.
+  /// The link types of packets in the order in which they appear, at most 64 of each file.
   public var linkTypes: [LinkType] { files.flatMap(\.linkTypes) }
-  /// Packets without a TCP segment that is read, with the numbers of their files (`PacketNumber`).
+  /// Packets without a decoded TCP segment, with the numbers of their files (`PacketNumber`).
   package private(set) var unread = UnreadTraffic()
-  /// Of the file that is read at the moment; a part of its own when the batch is handed over.
+  /// The part of the file that is being read; `files` gets it when the batch is handed over.
   var current = FilePart(file: 0)
-  /// Secrets blocks that stand before or between the packets.
+  /// The secrets blocks before and between the packets.
   public internal(set) var secrets: [DecryptionSecrets] = []
-  /// Bytes read from disk so far.
+  /// The number of bytes read from disk so far.
   public internal(set) var bytesRead = 0
 
   mutating func removeAll() {
@@ -50,11 +51,11 @@ public struct EventBatch: Sendable {
     secrets = []
   }
 
-  /// Bytes of events that stand in no block.
+  /// The number of bytes that were copied because they are in no block.
   var copiedBytes: Int { copies.count }
   var isEmpty: Bool { entries.isEmpty }
 
-  /// Counts a packet of the current file; whether the filter lets it through.
+  /// Counts a packet of the current file. Returns whether the filter matches the packet.
   @inline(__always)
   mutating func note(_ packet: Packet, _ bytes: RawSpan, _ filter: PacketFilter?) throws -> Bool {
     current.note(packet)
@@ -63,7 +64,7 @@ public struct EventBatch: Sendable {
     return true
   }
 
-  /// Takes one packet of the current file to its events; its bytes may stand in the window.
+  /// Counts, filters and decodes one packet of the current file, and adds its events; its bytes may be in the window.
   @inline(__always)
   mutating func take(
     _ packet: Packet, _ bytes: RawSpan, in window: BlockWindow, _ path: inout PacketPath
@@ -72,7 +73,7 @@ public struct EventBatch: Sendable {
     deliver(packet, bytes, in: window, &path)
   }
 
-  /// Takes one packet, which was counted, through decoder and reassembler.
+  /// Decodes and reassembles one packet that was counted already.
   @inline(__always)
   mutating func deliver(_ packet: Packet, _ bytes: RawSpan, in window: BlockWindow, _ path: inout PacketPath) {
     if let shard { return deliver(packet, bytes, of: shard, blockLength: window.blockLength, &path) }
@@ -91,7 +92,7 @@ public struct EventBatch: Sendable {
     if let other { note(other, packet: packet.number) }
   }
 
-  /// The same for a packet whose bytes are copied, as it was held.
+  /// Like `take(_:_:in:_:)`, for a held packet, whose bytes are copied.
   mutating func take(_ held: HeldPacket, _ path: inout PacketPath) throws {
     try take(held.packet, held.bytes.rawBytes, in: .none(blockLength: block.count), &path)
   }
@@ -103,7 +104,7 @@ public struct EventBatch: Sendable {
   @inline(never)
   private mutating func note(_ content: UnreadProtocol, packet: Int) { unread.note(content, packet: packet) }
 
-  /// Passes the segments that wait to the reassembler; call it before the window moves.
+  /// Passes the waiting segments to the reassembler; to be called before the window moves.
   @inline(never)
   mutating func receiveWaiting(in window: BlockWindow, _ reassembler: inout TCPReassembler) {
     var segments = SegmentQueue()
@@ -112,7 +113,7 @@ public struct EventBatch: Sendable {
     swap(&segments, &waiting)
   }
 
-  /// The same as `deliver` for a packet that may belong to another part of the recording. Its bytes are copied.
+  /// Like `deliver(_:_:in:_:)`, for a packet that may belong to another part of the recording. Its bytes are copied.
   @inline(never)
   private mutating func deliver(
     _ packet: Packet, _ bytes: RawSpan, of shard: Shard, blockLength: Int, _ path: inout PacketPath
@@ -129,7 +130,7 @@ public struct EventBatch: Sendable {
     if let other, shard.isFirst { note(other, packet: packet.number) }
   }
 
-  /// Adds an event; its bytes may stand in the window.
+  /// Adds an event; its bytes may be in the window.
   @inline(__always)
   mutating func add(_ event: borrowing StreamEvent, _ position: StreamPosition, in window: BlockWindow) {
     switch event {
@@ -152,27 +153,29 @@ public struct EventBatch: Sendable {
     }
   }
 
-  /// How much there is to take apart: an event, or a kilobyte, is one.
+  /// The work of dissecting the batch: 1 for each event and for each 1,024 bytes.
   package var weight: Int { entries.count + eventBytes >> 10 }
 
-  /// Memory that its events may make a reader hold, in bytes: arrays have up to twice the room that they need, and a
-  /// piece is noted with its place.
+  /// An upper bound of the memory that a reader needs to hold the events, in bytes. Arrays may allocate twice what they
+  /// need, and a piece is stored with its position.
   package var growth: Int { 2 * (eventBytes + 64 * entries.count) }
 
-  /// Where the last event is.
+  /// The position of the last event.
   package var lastPosition: StreamPosition? { entries.last?.position }
 
-  /// Calls `body` with the bytes of the block, in which most events' bytes stand.
+  /// Calls `body` with the bytes of the block, which has the bytes of most events.
   package func withBlock(_ body: (RawSpan) -> Void) { body(block.rawBytes) }
 
-  /// The connection's slot of an event; `nil` after the last one.
+  /// The slot of the connection of an event; `nil` after the last event.
   @inline(__always)
   package func slot(ofEvent number: Int) -> Int? { number < entries.count ? entries[number].position.slot : nil }
 
-  /// Calls `body` with every event in the order in which it was made known.
+  /// Calls `body` with every event, in the order in which the reassembler emitted them.
+  ///
+  /// Events of one direction are in stream order. The bytes are borrowed for the call.
   public func forEachEvent(_ body: StreamReceiver) { forEachEvent { event, position, _ in body(event, position) } }
 
-  /// The same, with the event's number from 0.
+  /// Like `forEachEvent(_:)`, with the number of the event from 0.
   @inline(__always)
   package func forEachEvent(_ body: (borrowing StreamEvent, StreamPosition, _ number: Int) -> Void) {
     let block = block.rawBytes

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Data that Wireshark exported ("Export PDUs to File"): tags in network order, then the data.
+/// Data that Wireshark exported ("Export PDUs to File"): tags in big-endian order, then the data.
 ///
 /// ```
 /// tag u16 | length u16 | value, to four bytes … | 0 u16 | 0 u16 | data
@@ -12,7 +12,7 @@ struct ExportedPDU {
   private(set) var layer = Layer.content
   private(set) var source: Endpoint?
   private(set) var destination: Endpoint?
-  /// Where the data begin.
+  /// The offset of the data.
   private(set) var start = 0
 
   init?(_ bytes: RawSpan) {
@@ -29,7 +29,7 @@ struct ExportedPDU {
       switch tag {
       case 0:
         start = min(value + length, bytes.byteCount)
-        // Without ports there is a packet or a segment in it, which has its own.
+        // Without ports the data is a packet or a segment, which has ports of its own.
         if let address = addresses.source { source = Endpoint(address: address, port: ports.source ?? 0) }
         if let address = addresses.destination {
           destination = Endpoint(address: address, port: ports.destination ?? 0)
@@ -54,9 +54,9 @@ struct ExportedPDU {
   }
 }
 
-/// Numbers the exported data of each direction, so that they are a stream: the file has them in their order.
+/// Numbers the exported data of each direction so that they form a stream: the file has them in order.
 struct ExportedPDUs {
-  /// Directions that are numbered at a time; with more, all begin again.
+  /// The most directions that are numbered; with more, all numbers restart.
   private static let most = 65_536
 
   private struct Way: Hashable {
@@ -72,7 +72,7 @@ struct ExportedPDUs {
     else { return nil }
     if next.count > Self.most { next.removeAll() }
     let way = Way(source: source, destination: destination)
-    // Past the number of a SYN.
+    // After the number of a SYN.
     let sequence = next[way] ?? 1
     next[way] = sequence &+ UInt32(truncatingIfNeeded: length)
     let acknowledged = next[Way(source: destination, destination: source)] ?? 1

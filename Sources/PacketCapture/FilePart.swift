@@ -1,24 +1,28 @@
-/// The part of one file of a recording in a batch.
+/// The part of a batch that one file of a recording contributed.
 public struct FilePart: Sendable {
-  /// Which of the recording's files, from 0.
+  /// The index of the file in the recording, from 0.
   public let file: Int
-  /// Packets of it; those that passed the filter; those that the snap length cut.
+  /// The number of packets.
   public internal(set) var packets = 0
+  /// The number of packets that passed the filter.
   public internal(set) var matchingPackets = 0
+  /// The number of packets truncated by the snap length.
   public internal(set) var cutPackets = 0
+  /// The earliest packet time of this part.
   public internal(set) var firstTime = Timestamp.none
-  /// The latest time of the file so far.
+  /// The latest packet time of the file so far.
   public internal(set) var lastTime: Timestamp
-  /// Packets whose time is before that of one that came before them, and how far it is before the latest of these.
+  /// The number of packets with a time before the latest one so far.
   public internal(set) var latePackets = 0
+  /// The longest time, in nanoseconds, by which a packet is before the latest one so far.
   public internal(set) var longestDelay: Int64 = 0
-  /// Link types that packets had, in the order in which they appeared, 64 at most.
+  /// The link types of packets in the order in which they appear, at most 64.
   public var linkTypes: [LinkType] { packetTypes.all }
   private var packetTypes = LinkTypeList()
-  /// The file's summary when it has been read; `nil` while there is more of it.
+  /// The summary of the file in the batch in which its reading ended; otherwise `nil`.
   public internal(set) var end: CaptureFileEnd?
 
-  /// - Parameter latest: the file's latest time before this part.
+  /// - Parameter latest: the latest packet time of the file before this part.
   init(file: Int, latest: Timestamp = .none) {
     self.file = file
     lastTime = latest

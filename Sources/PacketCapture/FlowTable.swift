@@ -1,12 +1,13 @@
-/// Finds a connection's slot by its flow: open addressing with linear probing over the slots' own storage.
+/// Finds the slot of a connection by its flow: open addressing with linear probing over the slots' own storage.
 ///
-/// Every packet is looked up once. Swift's `Dictionary` hashes with SipHash, byte for byte of two endpoints; three
-/// multiplications do here. Both factors of each are keyed with random numbers of the process: with a constant in one of
-/// them, a capture could be built whose addresses make it 0, and everything collide.
+/// Each packet needs one lookup. Swift's `Dictionary` hashes the bytes of two endpoints with SipHash; three
+/// multiplications suffice here. Both factors of each multiplication are keyed with random numbers of the process: if a
+/// factor were keyed with a constant, a capture could be crafted whose addresses make that factor 0, so that all flows
+/// collide.
 struct FlowTable {
   private struct Entry {
     var hash: UInt64
-    /// Slot number plus one; 0 for a place that is free.
+    /// The slot number plus one; 0 for a free entry.
     var slot: UInt32
   }
 
@@ -31,14 +32,14 @@ struct FlowTable {
     return mix(low ^ UInt64(flow.low.port) << 16, high ^ UInt64(flow.high.port))
   }
 
-  /// Begins to fetch what `find` reads first.
+  /// Begins to fetch the first entry that `find` reads.
   @inline(__always)
   func prefetch(_ hash: UInt64) {
     let place = Int(truncatingIfNeeded: hash) & mask
     entries.prefetch(place..<place + 1)
   }
 
-  /// The slot for which `isSame` holds among those with this hash.
+  /// The slot with this hash for which `isSame` returns `true`.
   @inline(__always)
   func find(_ hash: UInt64, _ isSame: (Int) -> Bool) -> Int? {
     var place = Int(truncatingIfNeeded: hash) & mask
@@ -62,7 +63,7 @@ struct FlowTable {
       if entries[hole].slot == 0 { return }
       hole = (hole + 1) & mask
     }
-    // Close the hole: move back every later entry of the run that may stand there.
+    // Close the hole: move back every later entry of the run that may be there.
     var next = (hole + 1) & mask
     while entries[next].slot != 0 {
       let home = Int(truncatingIfNeeded: entries[next].hash) & mask

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Files that are often given for captures and are none that is read here: what they are, and what helps.
+/// Formats that are often mistaken for captures and cannot be read: their names, and how to convert them.
 enum ForeignFile {
   private static let kinds: [(magic: String, advice: String)] = [
     ("GMBU", "is a capture of Microsoft Network Monitor; 'editcap -F pcapng IN OUT' makes one of it that can be read"),
@@ -20,7 +20,7 @@ enum ForeignFile {
     ("<html", "is an HTML page, perhaps one about the file; download the file itself"),
   ]
 
-  /// What a file is that begins with these bytes, as the end of a sentence; `nil` where that is not known.
+  /// A description of the file that begins with these bytes, as the end of a sentence; `nil` if the format is unknown.
   static func advice(_ bytes: RawSpan) -> String? {
     if let kind = kinds.first(where: { bytes.begins(with: Array($0.magic.utf8)) }) { return kind.advice }
     guard let text = PastedText.utf8(bytes.extracting(0..<min(bytes.byteCount, 1 << 16))) else { return nil }

@@ -1,18 +1,18 @@
 import Bytes
 
-/// Puts IP datagrams back together from their fragments; the first bytes for a place win.
+/// Reassembles IP datagrams from their fragments. Where fragments overlap, the first captured bytes are kept.
 ///
-/// Bounded: at most `maximumDatagrams` wait at a time (the oldest is evicted), none above 64 KiB. A datagram that is
-/// incomplete after a minute is dropped (RFC 8200 §4.5): its identification may be reused.
+/// Memory is bounded: at most `maximumDatagrams` wait (the oldest is evicted), each of at most 64 KiB. A datagram that
+/// is incomplete after a minute is dropped (RFC 8200 §4.5), because its identification may be reused.
 struct FragmentReassembler {
   struct Piece {
     var source: IPAddress
     var destination: IPAddress
     var identification: UInt32
-    /// Where its bytes belong in the datagram's payload.
+    /// The offset of the fragment's bytes in the payload of the datagram.
     var offset: Int
     var isLast: Bool
-    /// The protocol of the payload; with IPv6 only the first fragment knows.
+    /// The protocol of the payload; in IPv6 only the first fragment has it.
     var nextHeader: UInt8
     var isV6 = false
     var time: Timestamp
@@ -22,14 +22,14 @@ struct FragmentReassembler {
     var source: IPAddress
     var destination: IPAddress
     var identification: UInt32
-    /// Each protocol has identifications of its own in IPv4 (RFC 791 §3.2).
+    /// The protocol in IPv4, where each protocol has its own identifications (RFC 791 §3.2).
     var nextHeader: UInt8?
   }
 
   private struct Datagram {
     var started: Timestamp
     var bytes: [UInt8] = []
-    /// Sorted, neither overlapping nor touching.
+    /// Sorted ranges that neither overlap nor touch.
     var filled: [Range<Int>] = []
     var length: Int?
     var nextHeader: UInt8 = 0
@@ -65,7 +65,7 @@ struct FragmentReassembler {
     }
   }
 
-  /// Pieces of one datagram that do not touch; more are an attack or damage.
+  /// The most ranges of a datagram that do not touch; more are an attack or damage.
   private static let maximumPieces = 512
   private static let patienceNanoseconds: Int64 = 60_000_000_000
   private let maximumDatagrams: Int
@@ -74,7 +74,7 @@ struct FragmentReassembler {
 
   init(maximumDatagrams: Int) { self.maximumDatagrams = max(1, maximumDatagrams) }
 
-  /// Adds a fragment; returns the datagram's payload, and its protocol, when this one completes it.
+  /// Adds a fragment. Returns the payload of the datagram and its protocol if this fragment completes it.
   mutating func add(_ piece: Piece, _ data: RawSpan) -> (nextHeader: UInt8, bytes: [UInt8])? {
     guard piece.offset + data.byteCount <= 65_535, data.byteCount > 0 else { return nil }
     let key = Key(

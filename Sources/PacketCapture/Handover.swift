@@ -1,11 +1,11 @@
 import Dispatch
 import Synchronization
 
-/// Hands values from one thread to another, in the order in which they were put.
+/// Passes values from one thread to another, in the order in which they were put.
 ///
-/// A value belongs to the thread that has it: until it is put to the one, from when it is taken to the other. Only
-/// values that are `Sendable` are handed over, so the compiler finds whatever both would still share. A lock is taken
-/// twice for each, so it is for batches.
+/// A value belongs to the thread that has it: to one until it puts the value, to the other after it takes the value.
+/// Only `Sendable` values can be passed, so the compiler finds anything that both threads would share. Each value takes
+/// a lock twice, so values should be batches.
 package final class Handover<Value: Sendable>: Sendable {
   private let values = Mutex<[Value]>([])
   private let count = DispatchSemaphore(value: 0)
@@ -24,7 +24,7 @@ package final class Handover<Value: Sendable>: Sendable {
     return values.withLock { $0.removeFirst() }
   }
 
-  /// The same; `nil` when none came in time.
+  /// Waits for the next value for a limited time; `nil` if none arrived.
   package func take(within interval: DispatchTimeInterval) -> Value? {
     guard count.wait(timeout: .now() + interval) == .success else { return nil }
     return values.withLock { $0.removeFirst() }

@@ -1,18 +1,18 @@
 import Bytes
 
-/// The bytes that a hex dump shows.
+/// The bytes of a hex dump.
 struct HexDump {
   private(set) var bytes: [UInt8] = []
   private(set) var badLines = 0
   private(set) var firstBadLine: Int?
 
-  /// The line before `*` (hexdump's "same again").
+  /// The line before `*`, with which hexdump abbreviates repeated lines.
   private var lastLine: [UInt8] = []
-  /// Lines begin with offsets, so that digits alone are one too: hexdump's last line.
+  /// Whether lines begin with offsets, so that digits alone are an offset, too: the last line of hexdump.
   private var hasOffsets = false
   private var repeats = false
 
-  /// Text whose first non-blank line is made of hex digits in a shape one of the dump programs writes.
+  /// Whether the first lines are hexadecimal digits in the layout of one of the dump programs.
   static func looksLikeHex(_ bytes: RawSpan) -> Bool {
     var lines = 0
     var offset = 0
@@ -23,7 +23,7 @@ struct HexDump {
       if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0d }) { continue }
       if isCut && lines > 0 { break }
       if lines > 0 && line == [UInt8(ascii: "*")] { continue }
-      // A line that the block cut may end within a byte.
+      // A line that the end of the block cuts may end within a byte.
       guard let parsed = parse(line) ?? (isCut ? parse(line.dropLast()) : nil) else { return false }
       if parsed.bytes.isEmpty && lines == 0 { return false }
       lines += 1
@@ -31,7 +31,7 @@ struct HexDump {
     return lines > 0
   }
 
-  /// `maximumLength` bounds what three lines with a `*` can claim.
+  /// - Parameter maximumLength: the most bytes; bounds what three lines with a `*` can claim.
   init(parsing text: RawSpan, maximumLength: Int) {
     var firstOffset: Int?
     var offset = 0
@@ -52,7 +52,7 @@ struct HexDump {
       }
       if let shown = parsed.offset {
         hasOffsets = true
-        // A dump of a part of a file does not begin at 0.
+        // A dump of a part of a file does not begin at offset 0.
         firstOffset = firstOffset ?? shown
         let end = min(shown - (firstOffset ?? 0), maximumLength)
         while repeats, !lastLine.isEmpty, bytes.count + lastLine.count <= end { bytes.append(contentsOf: lastLine) }
@@ -71,7 +71,7 @@ struct HexDump {
     return (Array(copying: bytes.extracting(start..<last)), min(end + 1, bytes.byteCount))
   }
 
-  /// The bytes of one line, and the offset in front of them if it shows one; `nil` when it is not a line of a dump.
+  /// The bytes of one line, and the offset before them if it has one; `nil` if it is not a line of a dump.
   ///
   /// ```
   /// 00000010: 7b22 6170 7322 3a7b  {"aps":{                    xxd
@@ -97,7 +97,7 @@ struct HexDump {
     return groups(digits[...]).map { (nil, $0) }
   }
 
-  /// What `hexdump -C` writes last: the length of the whole.
+  /// The last line of `hexdump -C`: the length of the file, without bytes.
   private static func offsetAlone(_ line: [UInt8]) -> (offset: Int?, bytes: [UInt8])? {
     let word = line.prefix { isHexDigit($0) }
     guard word.count >= 7, word.count == line.count, let offset = value(word) else { return nil }

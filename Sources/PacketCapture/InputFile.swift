@@ -1,14 +1,15 @@
 import Bytes
 import Glibc
 
-/// A file, a pipe or standard input, read in blocks, decompressed when its first bytes say so.
+/// A file, a pipe or standard input, read in blocks, and decompressed if its first bytes are those of a compressed
+/// file.
 ///
-/// It shows a window of contiguous bytes: `fill` widens it, `consume` moves its start. Memory is one block, or the
-/// largest contiguous piece that was asked for.
+/// It exposes a window of contiguous bytes: `fill` widens the window, `consume` moves its start. Memory is one block,
+/// or the longest contiguous piece that was requested.
 struct InputFile: ~Copyable {
   private let blockLengthWanted: Int
 
-  /// The path it was opened with; `-` is standard input.
+  /// The path with which the file was opened; `-` is standard input.
   let path: String
   private let descriptor: Int32
   private var decompressor: (any Decompressor)?
@@ -16,27 +17,27 @@ struct InputFile: ~Copyable {
   private var start = 0
   private var end = 0
   private var atEnd = false
-  /// How long to wait for input that a pipe does not have yet; `nil`: as long as it takes.
+  /// The longest time to wait for input of a pipe; `nil`: no limit.
   var patience: Duration?
 
-  /// Bytes on disk; `nil` for pipes.
+  /// The size on disk in bytes; `nil` for pipes.
   let size: Int?
-  /// How long reading has waited for a pipe in all. Time in which nobody reads is no silence of whoever writes to it.
+  /// The total time that reading has waited for a pipe. Time in which nobody reads is not silence of the writer.
   private(set) var waited = Duration.zero
-  /// Bytes read from disk so far.
+  /// The number of bytes read from disk so far.
   private(set) var bytesRead = 0
-  /// Offset of the window's start in the (decompressed) contents.
+  /// The offset of the window's start in the (decompressed) contents.
   private(set) var position = 0
-  /// Set when compressed contents end early or are damaged: earlier data is valid.
+  /// Set if compressed contents end early or are damaged. Earlier data is valid.
   private(set) var warning: String?
-  /// What was done to read it, in words: what it was unpacked from.
+  /// Notes for the user about how the file is read, such as what it was unpacked from.
   private(set) var notes: [String] = []
-  /// Bytes that an archive may expand to.
+  /// The most bytes that an archive may expand to.
   private let expandedLimit: Int
 
   /// Opens a file, or standard input for `-`.
   ///
-  /// - Parameter blockLength: bytes that are read at a time.
+  /// - Parameter blockLength: the number of bytes of one read.
   static func opening(
     _ path: String, blockLength: Int = CaptureOptions().blockLength,
     expandedLimit: Int = CaptureOptions().maximumExpandedLength
@@ -52,12 +53,12 @@ struct InputFile: ~Copyable {
     self.expandedLimit = expandedLimit
     self.descriptor = descriptor
     self.size = size
-    // A little more, so that a record cut by the block's end does not shrink the next read.
+    // A little more than a block, so that a record that the end of a block cuts does not shorten the next read.
     blockLengthWanted = blockLength + blockLength / 8
     buffer = [UInt8](repeating: 0, count: blockLengthWanted)
   }
 
-  /// What the contents of another file were made into; it is whole.
+  /// A file with contents that were made from another file; they are complete.
   init(contents: [UInt8], of path: String, size: Int?, bytesRead: Int, notes: [String]) {
     self.path = path
     self.size = size
@@ -94,24 +95,25 @@ struct InputFile: ~Copyable {
     get { buffer.rawBytes.extracting(start..<end) }
   }
 
-  /// The first bytes of the window, at most so many.
+  /// The first bytes of the window, at most `count`.
   @_lifetime(borrow self)
   func beginning(upTo count: Int) -> RawSpan {
     buffer.rawBytes.extracting(start..<min(end, start + count))
   }
 
-  /// The same with its place in the block, for the new owner of the block.
+  /// The window with its offset in the block, for the next owner of the block.
   var blockWindow: BlockWindow {
     @_lifetime(borrow self)
     get { BlockWindow(window, at: start, blockLength: buffer.count) }
   }
 
-  /// Hands the block over and continues in `block`, to which the rest of the window is copied: less than a record.
+  /// Passes the block to the caller and continues in `block`. The rest of the window, less than a record, is copied
+  /// there.
   mutating func giveAway(_ block: inout [UInt8]) {
     let rest = start..<end
     let wanted = max(blockLengthWanted, rest.count)
     if block.count < wanted { block = [UInt8](repeating: 0, count: wanted) }
-    // One by one: `replaceSubrange` moves all that follows as well.
+    // One by one: `replaceSubrange` would move all following bytes as well.
     for (place, index) in rest.enumerated() { block[place] = buffer[index] }
     swap(&block, &buffer)
     start = 0
@@ -123,16 +125,18 @@ struct InputFile: ~Copyable {
     position += count
   }
 
-  /// How widening the window ended.
+  /// The result of widening the window.
   enum Filling {
     case filled
-    /// The contents end before.
+    /// The contents end before the requested length.
     case ended
     /// No input came within `patience`.
     case quiet
   }
 
-  /// Widens the window to at least `wanted` bytes; `false` when the contents end before. Throws on a read error.
+  /// Widens the window to at least `wanted` bytes. Returns `false` if the contents end before.
+  ///
+  /// - Throws: if the operating system fails to read.
   mutating func fill(atLeast wanted: Int) throws(CaptureError) -> Bool {
     while true {
       switch try fillPatiently(atLeast: wanted) {
@@ -143,28 +147,28 @@ struct InputFile: ~Copyable {
     }
   }
 
-  /// The same, which gives up for now when no input comes within `patience`.
+  /// Like `fill(atLeast:)`, but stops if no input comes within `patience`.
   mutating func fillPatiently(atLeast wanted: Int) throws(CaptureError) -> Filling {
     if count >= wanted { return .filled }
     if start > 0 {
       let (from, length) = (start, count)
       unsafe buffer.withUnsafeMutableBytes { memory in
         guard let base = memory.baseAddress else { return }
-        // Safe: both ranges lie in the buffer, memmove allows them to overlap.
+        // Safe: both ranges are within the buffer, and memmove allows them to overlap.
         _ = unsafe memmove(base, base + from, length)
       }
       end = length
       start = 0
     }
     while count < wanted && !atEnd {
-      // By doubling: the requested size may be a limit far above the actual size.
+      // By doubling: the requested length may be a limit far above the actual length.
       if end == buffer.count { buffer.append(contentsOf: repeatElement(0, count: min(wanted - end, buffer.count))) }
       if try !readMore() { return .quiet }
     }
     return count >= wanted ? .filled : .ended
   }
 
-  /// Skips bytes without holding them; `false` when the contents end first.
+  /// Skips bytes without holding them. Returns `false` if the contents end before.
   mutating func skip(_ length: Int) throws(CaptureError) -> Bool {
     var left = length
     while left > 0 {
@@ -178,7 +182,7 @@ struct InputFile: ~Copyable {
 
   // MARK: reading
 
-  /// `false` when no input came within `patience`.
+  /// Reads more bytes. Returns `false` if no input came within `patience`.
   private mutating func readMore() throws(CaptureError) -> Bool {
     if decompressor == nil {
       let began = ContinuousClock.now
@@ -225,16 +229,16 @@ struct InputFile: ~Copyable {
 
   private enum Input { case ready, quiet, interrupted }
 
-  /// Waits until there is input, or the end of it, for `patience` at most.
+  /// Waits at most `patience` for input or its end.
   private func awaitInput() -> Input {
     guard let patience, size == nil else { return .ready }
     var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     let milliseconds = Int32(clamping: Int64(patience / .milliseconds(1)))
     switch unsafe poll(&request, 1, milliseconds) {
     case 0: return .quiet
-    // As for a read: a signal that somebody wanted to interrupt.
+    // As with a read: a signal whose handler interrupts system calls.
     case -1 where errno == EINTR: return .interrupted
-    // What cannot be waited for can be read.
+    // A descriptor that cannot be polled can be read.
     default: return .ready
     }
   }
@@ -243,15 +247,15 @@ struct InputFile: ~Copyable {
     "the \(type(of: decompressor).name) contents are cut short: the file ends within them, after \(bytesRead) bytes"
   }
 
-  /// Reads into the free space of the block after `start`; 0 at the end of the file.
+  /// Reads into the free space of the block after `start`. Returns the number of bytes; 0 at the end of the file.
   private static func read(
     _ descriptor: Int32, into block: inout [UInt8], from start: Int
   ) throws(CaptureError) -> Int {
     let count = unsafe block.withUnsafeMutableBytes { memory in
       guard let base = memory.baseAddress, memory.count > start else { return 0 }
-      // Safe: start..<memory.count lies in the block.
+      // Safe: start..<memory.count is within the block.
       let count = unsafe Glibc.read(descriptor, base + start, memory.count - start)
-      // Interrupted by a signal that somebody wanted to interrupt: the input ends here.
+      // Interrupted by a signal whose handler interrupts system calls: the input ends here.
       return count < 0 && errno == EINTR ? 0 : count
     }
     guard count >= 0 else { throw CaptureError(.readFailed, SystemError.text(errno)) }
@@ -270,7 +274,7 @@ struct InputFile: ~Copyable {
 
   static func isCompressed(_ bytes: RawSpan) -> Bool { compression(of: bytes) != nil }
 
-  /// Reads on in what the archive has, from its beginning.
+  /// Continues with the unpacked contents of the archive, from their beginning.
   mutating func unpack() throws(CaptureError) {
     guard size != nil || decompressor == nil else {
       throw CaptureError(.notACapture, "is a compressed archive in a pipe; unpack it first, or give the file")

@@ -1,8 +1,8 @@
 import Bytes
 
-/// IPv4 and IPv6, inside of each other too.
+/// IPv4 and IPv6, also nested in each other.
 extension Layer {
-  /// IP of the version that its first bits tell.
+  /// IP; the version is in its first four bits.
   @inline(__always)
   static func ip(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start < bytes.byteCount else { return .incomplete }
@@ -13,6 +13,7 @@ extension Layer {
     }
   }
 
+  /// IPv4 (RFC 791):
   /// ```
   /// version/length u8 | service u8 | total length u16 | id u16 | flags/offset u16 | ttl u8 | protocol u8 | sum u16
   /// source 4 | destination 4 | options…
@@ -24,7 +25,7 @@ extension Layer {
     let headerLength = Int(bytes.byte(at: start) & 15) * 4
     let total = Int(bytes.uint16(at: start + 2))
     guard headerLength >= 20, total == 0 || total >= headerLength else { return .incomplete }
-    // Total length 0: the network card was left to fill it in. Below the packet's length: Ethernet padding.
+    // Total length 0: left to the network card to fill in. Below the length of the packet: Ethernet padding follows.
     if total != 0 { place.limit(to: start + total) }
     let payload = start + headerLength
     guard place.end >= payload, payload <= bytes.byteCount else { return .incomplete }
@@ -42,6 +43,7 @@ extension Layer {
     return next == 6 ? .next(.tcp) : carried(next, &place)
   }
 
+  /// IPv6 (RFC 8200):
   /// ```
   /// version/class/label u32 | payload length u16 | next header u8 | hop limit u8 | source 16 | destination 16
   /// ```
@@ -50,7 +52,7 @@ extension Layer {
     let start = place.start
     guard start + 40 <= bytes.byteCount else { return .incomplete }
     let declared = Int(bytes.uint16(at: start + 4))
-    // 0: a jumbogram, or left to the network card.
+    // Length 0: a jumbogram, or left to the network card to fill in.
     if declared != 0 { place.limit(to: start + 40 + declared) }
     place.source = IPAddress(high: bytes.uint64(at: start + 8), low: bytes.uint64(at: start + 16))
     place.destination = IPAddress(high: bytes.uint64(at: start + 24), low: bytes.uint64(at: start + 32))
@@ -59,7 +61,7 @@ extension Layer {
     return next == 6 ? .next(.tcp) : extensions(bytes, &place, next)
   }
 
-  /// What stands behind IPv6's header: extension headers, then a fragment or a transport.
+  /// The payload of an IPv6 header: extension headers, then a fragment or a transport protocol.
   @inline(never)
   static func extensions(_ bytes: RawSpan, _ place: inout Place, _ first: UInt8) -> Step {
     var next = first
@@ -72,7 +74,7 @@ extension Layer {
     let position = bytes.uint16(at: offset + 2)
     next = bytes.byte(at: offset)
     place.start += 8
-    // An "atomic" fragment is the whole datagram.
+    // An "atomic" fragment (RFC 6946) is a whole datagram.
     if position & 0xfff9 != 0 {
       return .fragment(
         Fragment(
@@ -84,7 +86,7 @@ extension Layer {
     return carried(next, &place)
   }
 
-  /// Passes over extension headers: hop-by-hop, routing, destination options, mobility, HIP, shim6, authentication.
+  /// Skips extension headers: hop-by-hop, routing, destination options, mobility, HIP, shim6, authentication.
   private static func passExtensions(_ bytes: RawSpan, _ next: inout UInt8, _ offset: inout Int) {
     while next != 6, offset + 8 <= bytes.byteCount {
       let length = Int(bytes.byte(at: offset + 1))
@@ -99,7 +101,7 @@ extension Layer {
     }
   }
 
-  /// IPsec's authentication header (RFC 4302) behind IPv4: `next header u8 | length in words, less 2 u8 | …`
+  /// The authentication header of IPsec (RFC 4302) after IPv4: `next header u8 | length in words, minus 2 u8 | …`
   static func authentication(_ bytes: RawSpan, _ place: inout Place) -> Step {
     let start = place.start
     guard start + 8 <= bytes.byteCount else { return .incomplete }
@@ -109,7 +111,7 @@ extension Layer {
     return carried(bytes.byte(at: start), &place)
   }
 
-  /// What an IP protocol number announces: a packet in a packet is a tunnel.
+  /// The layer of an IP protocol number. A packet in a packet counts as a tunnel.
   static func carried(_ number: UInt8, _ place: inout Place) -> Step {
     guard let layer = Layer(ipProtocol: number) else { return number == 59 ? .empty : .unread(.ipProtocol(number)) }
     switch layer {

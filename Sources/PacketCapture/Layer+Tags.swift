@@ -1,13 +1,13 @@
 import Bytes
 
-/// Tags and labels that network equipment puts between a link layer and what that carries.
+/// Tags and labels that network equipment inserts between a link layer and its payload.
 extension Layer {
   /// IEEE 802.1Q and 802.1ad, any number of them: `priority and VLAN u16 | EtherType u16`
   @inline(__always)
   static func vlan(_ bytes: RawSpan, _ place: inout Place) -> Step { etherType(at: 2, bytes, &place) }
 
-  /// IEEE 802.1AE: `flags u8 | short length u8 | packet number u32 | channel 8, with flag 20`, then the EtherType, unless
-  /// it is encrypted (flags 08, 04).
+  /// MACsec (IEEE 802.1AE): `flags u8 | short length u8 | packet number u32 | channel 8, with flag 20`, then the
+  /// EtherType, unless the payload is encrypted (flags 08, 04).
   static func macsec(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start < bytes.byteCount else { return .incomplete }
     let flags = bytes.byte(at: place.start)
@@ -15,19 +15,20 @@ extension Layer {
     return etherType(at: flags & 0x20 != 0 ? 14 : 6, bytes, &place)
   }
 
-  /// MPLS: labels of four bytes, the last of which has bit 0 of its third byte; then IP, or a frame with or without a
-  /// control word (RFC 4448), which begins with 0.
+  /// MPLS: labels of four bytes, the last of which has bit 0 of its third byte set; then IP, or a frame with or without
+  /// a control word (RFC 4448), which begins with 0.
   static func mpls(_ bytes: RawSpan, _ place: inout Place) -> Step {
     while place.start + 4 <= bytes.byteCount {
       place.start += 4
       guard bytes.byte(at: place.start - 2) & 1 == 1 else { continue }
       guard place.start < bytes.byteCount else { return .incomplete }
-      // An address of a frame may begin like IP; one of IP has no EtherType of IP in its middle.
+      // The destination address of a frame may begin like an IP header, but an IP header has no EtherType of IP at that
+      // offset.
       if isFrame(bytes, place.start) { return tunnel(over: 0, to: .ethernet, bytes, &place) }
       switch bytes.byte(at: place.start) >> 4 {
       case 4, 6: return .next(.ip)
       case 0: return tunnel(over: 4, to: .ethernet, bytes, &place)
-      // The tunnel's own channel (RFC 4385).
+      // The associated channel of the tunnel (RFC 4385).
       case 1: return .empty
       default: return tunnel(over: 0, to: .ethernet, bytes, &place)
       }
@@ -35,7 +36,7 @@ extension Layer {
     return .incomplete
   }
 
-  /// A frame of IP, or with a VLAN tag, seems to begin here.
+  /// Whether a frame that carries IP or has a VLAN tag seems to begin here.
   static func isFrame(_ bytes: RawSpan, _ start: Int) -> Bool {
     guard start + 15 <= bytes.byteCount else { return false }
     let version = bytes.byte(at: start + 14) >> 4
@@ -47,7 +48,8 @@ extension Layer {
     }
   }
 
-  /// TRILL (RFC 6325): `version, options length in words 5 bits, hops u16 | egress u16 | ingress u16 | options…`, a frame.
+  /// TRILL (RFC 6325): `version, options length in words 5 bits, hops u16 | egress u16 | ingress u16 | options…`, then
+  /// a frame.
   static func trill(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + 6 <= bytes.byteCount else { return .incomplete }
     let words = Int(bytes.uint16(at: place.start) >> 6 & 0x1f)
@@ -64,7 +66,7 @@ extension Layer {
     return following(next, over: words * 4, bytes, &place) ?? .unread(.etherType(0x894f))
   }
 
-  /// What a next protocol of NSH and VXLAN-GPE means: 1 and 2 IP, 3 a frame, 4 NSH, 5 MPLS; `nil` for others.
+  /// The layer of a next protocol number of NSH and VXLAN-GPE: 1 and 2 IP, 3 a frame, 4 NSH, 5 MPLS; `nil` for others.
   static func following(_ next: UInt8, over length: Int, _ bytes: RawSpan, _ place: inout Place) -> Step? {
     switch next {
     case 1, 2: step(over: length, to: .ip, bytes, &place)

@@ -1,8 +1,8 @@
 import Bytes
 
-/// Tunnels: a packet or a frame inside another packet, as mirrors of traffic and virtual networks send them.
+/// Tunnels: a packet or a frame inside another packet, as port mirroring and virtual networks send them.
 extension Layer {
-  /// GRE (RFC 2784, 2890; PPTP's, RFC 2637):
+  /// GRE (RFC 2784, 2890; version 1 is PPTP's, RFC 2637):
   /// ```
   /// flags and version u16 | EtherType u16
   /// checksum u16, offset u16: flag 8000 or 4000 | key u32: 2000 | sequence number u32: 1000 | acknowledgement u32: 0080
@@ -30,15 +30,15 @@ extension Layer {
     guard start + length <= bytes.byteCount else { return .incomplete }
     place.start += length
     place.depth += 1
-    // ERSPAN's first version has no header of its own, and no sequence numbers.
+    // ERSPAN type I has neither a header of its own nor sequence numbers.
     if type == 0x88be && flags & 0x1000 == 0 { return .next(.ethernet) }
-    // A keep-alive: an answer without a protocol.
+    // A keep-alive: it asks for an answer and carries no protocol.
     if type == 0 { return .empty }
     return announced(by: type, &place)
   }
 
-  /// ERSPAN, second version: `version 4 bits, VLAN u16 | class, cut, session u16 | index u32`, a frame. Some senders give
-  /// the third version this EtherType, and some send the first one with sequence numbers.
+  /// ERSPAN type II: `version 4 bits, VLAN u16 | class, cut, session u16 | index u32`, then a frame. Some senders use
+  /// its EtherType for type III, and some send type I with sequence numbers.
   static func erspan(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start < bytes.byteCount else { return .incomplete }
     switch bytes.byte(at: place.start) >> 4 {
@@ -48,7 +48,7 @@ extension Layer {
     }
   }
 
-  /// ERSPAN, third version:
+  /// ERSPAN type III:
   /// ```
   /// version 4 bits, VLAN u16 | class, cut, session u16 | time u32 | security group u16
   /// kind of frame 5 bits at bit 10, platform's own part follows at bit 0, u16 | that part 8
@@ -63,7 +63,7 @@ extension Layer {
     }
   }
 
-  /// WCCP's redirection: IP, in its second version behind four bytes that do not begin like IP.
+  /// Redirection of WCCP: IP; in version 2, four bytes that do not begin like an IP header come first.
   static func wccp(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start < bytes.byteCount else { return .incomplete }
     let hasHeader = bytes.byte(at: place.start) >> 4 != 4
@@ -72,18 +72,19 @@ extension Layer {
 
   // MARK: over UDP
 
-  /// `source port u16 | destination port u16 | length u16 | checksum u16`. What it carries is told by its ports, the
-  /// destination's first: the source's is as a rule any.
+  /// UDP: `source port u16 | destination port u16 | length u16 | checksum u16`. The ports identify the payload, the
+  /// destination port first, since the source port is usually arbitrary.
   static func udp(_ bytes: RawSpan, _ place: inout Place, _ vxlanPorts: [UInt16]) -> Step {
     let start = place.start
     guard start + 8 <= bytes.byteCount else { return .incomplete }
     let ports = (bytes.uint16(at: start), bytes.uint16(at: start + 2))
     let length = Int(bytes.uint16(at: start + 4))
-    // 0: left to the network card, or a jumbogram's.
+    // 0: left to the network card to fill in, or a jumbogram.
     if length >= 8 { place.limit(to: start + length) }
     place.start += 8
     if let layer = Layer(port: ports.1, vxlanPorts) ?? Layer(port: ports.0, vxlanPorts) {
-      // Of UDP itself, which is no tunnel; a frame of VXLAN counts as one when it is read.
+      // Counts the tunnel of MPLS over UDP here, since UDP itself is none; the tunnel of a VXLAN frame is counted when
+      // it is decoded.
       if layer == .mpls { place.depth += 1 }
       return .next(layer)
     }
@@ -92,7 +93,7 @@ extension Layer {
     return looksLikeVXLAN(bytes, place.start) ? .unread(.perhapsVXLAN(ports.1)) : .unread(.ipProtocol(17))
   }
 
-  /// The layer that UDP carries from or to a port; `nil` for those that are not read.
+  /// The layer that UDP carries from or to a port; `nil` if it is not decoded.
   private init?(port: UInt16, _ vxlanPorts: [UInt16]) {
     if vxlanPorts.contains(port) {
       self = .vxlan
@@ -100,7 +101,7 @@ extension Layer {
     }
     switch port {
     case 2_152: self = .gtpU
-    // The assigned port, and that of Linux before there was one.
+    // The assigned port, and the port that Linux used before it was assigned.
     case 4_789, 8_472: self = .vxlan
     case 4_790: self = .vxlanGPE
     case 4_754: self = .gre
@@ -112,7 +113,7 @@ extension Layer {
     }
   }
 
-  /// A header of VXLAN with nothing but its flag and its network, and a frame of IP behind it.
+  /// Whether the bytes look like a VXLAN header with only its flag and network set, and a frame with IP after it.
   private static func looksLikeVXLAN(_ bytes: RawSpan, _ start: Int) -> Bool {
     guard start + 23 <= bytes.byteCount, bytes.uint32(at: start) == 0x0800_0000, bytes.byte(at: start + 7) == 0 else {
       return false
@@ -126,14 +127,15 @@ extension Layer {
     }
   }
 
-  /// VXLAN (RFC 7348): `flags u8 | 0 u24 | network u24 | 0 u8`, a frame. With flag 04 it is that of the generic extension.
+  /// VXLAN (RFC 7348): `flags u8 | 0 u24 | network u24 | 0 u8`, then a frame. Flag 04 denotes the generic protocol
+  /// extension.
   static func vxlan(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + 8 <= bytes.byteCount else { return .incomplete }
     if bytes.byte(at: place.start) & 0x04 != 0 { return vxlanGPE(bytes, &place) }
     return tunnel(over: 8, to: .ethernet, bytes, &place)
   }
 
-  /// The generic protocol extension of VXLAN: `flags u8 | 0 u16 | next protocol u8 | network u24 | 0 u8`
+  /// VXLAN-GPE, the generic protocol extension: `flags u8 | 0 u16 | next protocol u8 | network u24 | 0 u8`
   static func vxlanGPE(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + 8 <= bytes.byteCount else { return .incomplete }
     let hasNext = bytes.byte(at: place.start) & 0x04 != 0
@@ -167,7 +169,7 @@ extension Layer {
     guard start + 8 <= bytes.byteCount else { return .incomplete }
     let flags = bytes.byte(at: start)
     guard flags >> 4 == 3 else { return .unread(.udpPort(2_152)) }
-    // Others than a user's packet are echoes, errors and the end of a tunnel.
+    // Other message types than a user packet (G-PDU) are echoes, errors and the end of a tunnel.
     guard bytes.byte(at: start + 1) == 0xff else { return .empty }
     place.limit(to: start + 8 + Int(bytes.uint16(at: start + 2)))
     var length = 8
@@ -186,28 +188,28 @@ extension Layer {
     guard start + length < bytes.byteCount else { return .incomplete }
     place.start += length
     place.depth += 1
-    // A session of Ethernet has frames: the header does not tell.
+    // A session may carry IP or Ethernet, which the header does not say.
     switch bytes.byte(at: place.start) >> 4 {
     case 4 where !isFrame(bytes, place.start), 6 where !isFrame(bytes, place.start): return .next(.ip)
     default: return isFrame(bytes, place.start) ? .next(.ethernet) : .unread(.udpPort(2_152))
     }
   }
 
-  /// AYIYA, of tunnel brokers (draft-massar-v6ops-ayiya): `length of the identity as a power of two 4 bits, its kind 4 bits u8 |
-  /// length of the signature in words 4 bits, hash 4 bits u8 | authentication 4 bits, operation 4 bits u8 | next header u8 |
-  /// time u32 | identity | signature`
+  /// AYIYA, of tunnel brokers (draft-massar-v6ops-ayiya): `length of the identity as a power of two 4 bits, its kind 4
+  /// bits u8 | length of the signature in words 4 bits, hash 4 bits u8 | authentication 4 bits, operation 4 bits u8 |
+  /// next header u8 | time u32 | identity | signature`
   static func ayiya(_ bytes: RawSpan, _ place: inout Place) -> Step {
     let start = place.start
     guard start + 8 <= bytes.byteCount else { return .incomplete }
     let length = 8 + 1 << Int(bytes.byte(at: start) >> 4) + Int(bytes.byte(at: start + 1) >> 4) * 4
-    // Others than a packet that is forwarded are questions to the broker.
+    // Operations other than forwarding a packet are queries to the broker.
     guard bytes.byte(at: start + 2) & 0x0f == 1 else { return .empty }
     guard [4, 41].contains(bytes.byte(at: start + 3)) else { return .unread(.udpPort(5_072)) }
     return tunnel(over: length, to: .ip, bytes, &place)
   }
 
-  /// TZSP, as routers mirror: `version u8 | kind u8 (0, 1: a packet) | protocol u16 | tags…`: 0 is padding, 1 the end, others
-  /// have a length.
+  /// TZSP, with which routers mirror traffic: `version u8 | kind u8 (0, 1: a packet) | protocol u16 | tags…`. Tag 0 is
+  /// padding, tag 1 the end; other tags have a length.
   static func tzsp(_ bytes: RawSpan, _ place: inout Place) -> Step {
     var offset = place.start + 4
     guard offset < bytes.byteCount else { return .incomplete }

@@ -1,9 +1,9 @@
 import Bytes
 
-/// 802.11 and the headers that capturing systems put before it.
+/// 802.11, and the headers that capturing systems write before it.
 extension Layer {
-  /// `version u8 | pad u8 | length u16 | present u32…`, little-endian. Of its fields only flags matter: a frame with a wrong
-  /// checksum is none, and some cards pad the header of 802.11 to a multiple of four.
+  /// radiotap: `version u8 | pad u8 | length u16 | present u32…`, little-endian. Only its flags matter: a frame with a
+  /// wrong checksum is discarded, and some cards pad the 802.11 header to a multiple of four.
   static func radiotap(_ bytes: RawSpan, _ place: inout Place) -> Step {
     let start = place.start
     guard start + 8 <= bytes.byteCount else { return .incomplete }
@@ -16,7 +16,7 @@ extension Layer {
       word = bytes.uint32(at: start + offset, bigEndian: false)
       offset += 4
     }
-    // The time stamps eight bytes stand at a multiple of eight.
+    // The eight bytes of the timestamp are aligned to eight.
     if present & 1 == 1 { offset = ((offset + 7) & ~7) + 8 }
     let flags = present & 2 == 2 && offset < length ? bytes.byte(at: start + offset) : 0
     place.start += length
@@ -24,7 +24,8 @@ extension Layer {
     return flags & 0x20 != 0 ? wlan(bytes, &place, isPadded: true) : .next(.wlan)
   }
 
-  /// `message u32 | length u32 | device 16 | …` in the capturing host's byte order; or AVS, under the same link type.
+  /// Prism: `message u32 | length u32 | device 16 | …` in the byte order of the capturing host. AVS uses the same link
+  /// type.
   static func prism(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + 8 <= bytes.byteCount else { return .incomplete }
     if bytes.uint32(at: place.start) & 0xffff_f000 == 0x8021_1000 { return avs(bytes, &place) }
@@ -34,7 +35,7 @@ extension Layer {
     return step(over: length, to: .wlan, bytes, &place)
   }
 
-  /// `version u32 | length u32 | …`
+  /// AVS: `version u32 | length u32 | …`
   static func avs(_ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + 8 <= bytes.byteCount else { return .incomplete }
     let length = Int(bytes.uint32(at: place.start + 4))
@@ -42,7 +43,7 @@ extension Layer {
     return step(over: length, to: .wlan, bytes, &place)
   }
 
-  /// `version u8 | flags u8 | length u16 | link type u32`, little-endian; a packet of the link type follows.
+  /// PPI: `version u8 | flags u8 | length u16 | link type u32`, little-endian; a packet of the link type follows.
   static func ppi(_ bytes: RawSpan, _ place: inout Place) -> Step {
     let start = place.start
     guard start + 8 <= bytes.byteCount else { return .incomplete }
@@ -54,6 +55,7 @@ extension Layer {
 
   static func wlan(_ bytes: RawSpan, _ place: inout Place) -> Step { wlan(bytes, &place, isPadded: false) }
 
+  /// 802.11:
   /// ```
   /// frame control: subtype 4 bits, type 2, version 2 | flags u8 | duration u16 | address 6 | address 6 | address 6
   /// sequence and fragment u16 | address 6, if the frame goes from one access point to another
@@ -63,7 +65,7 @@ extension Layer {
     let start = place.start
     guard start + 2 <= bytes.byteCount else { return .incomplete }
     let (control, flags) = (bytes.byte(at: start), bytes.byte(at: start + 1))
-    // Type 2 is data; management and control frames carry none, and neither do the subtypes with bit 2.
+    // Type 2 is data. Management and control frames carry no payload, nor do the subtypes with bit 2 set.
     guard control & 3 == 0 else { return .incomplete }
     guard control & 0x0c == 0x08, control & 0x40 == 0 else { return .empty }
     var length = flags & 3 == 3 ? 30 : 24
@@ -82,10 +84,10 @@ extension Layer {
     return isAggregate ? .aggregate : .next(.llc)
   }
 
-  /// Moves the place over the next frame of an aggregate: `destination 6 | source 6 | length u16 | LLC… | padding` up to
-  /// a multiple of four.
+  /// Moves the place past the next frame of an aggregate: `destination 6 | source 6 | length u16 | LLC… | padding` to a
+  /// multiple of four.
   ///
-  /// - Returns: the place of its contents; `nil` when there is none.
+  /// - Returns: the place of the payload; `nil` after the last frame.
   static func frame(ofAggregate bytes: RawSpan, _ place: inout Place) -> Place? {
     let start = place.start
     guard start + 14 <= min(bytes.byteCount, place.end) else { return nil }

@@ -1,85 +1,85 @@
 import Bytes
 
-/// A header, or a tag in front of one, that leads to a TCP segment: the table of what `PacketDecoder` reads.
+/// A header, or a tag before one, that leads to a TCP segment: the table of what `PacketDecoder` decodes.
 ///
-/// Each has a function that takes the bytes and its place among them and says which layer follows, and where. Which value
-/// of a field means which layer is in three tables: `init(linkType:)`, `init(etherType:)` and `init(ipProtocol:)`. A new
-/// layer is a case, its function, its line in `read`, and its line in one of the tables.
+/// Each layer has a function that takes the bytes and the layer's place, and returns the next layer and its place.
+/// Three tables map the values of fields to layers: `init(linkType:)`, `init(etherType:)` and `init(ipProtocol:)`. A
+/// new layer needs a case, its function, its line in `read`, and its line in one of the tables.
 enum Layer: UInt8, CaseIterable {
   // Link layers.
   case ethernet, null, linuxSLL, linuxSLL2, ppp, pppoe, nflog, cHDLC, frameRelay, pktap, pflog, enc, ipnet, slip
   case tokenRing, fddi, ipOverFC, firewire, llc
-  // Wireless ones.
+  // Wireless link layers.
   case radiotap, prism, avs, ppi, wlan
-  // Tags between a link layer and its contents.
+  // Tags between a link layer and its payload.
   case vlan, eTag, vnTag, ciscoMetaData, macsec, mpls, pbb, fabricPath, trill, nsh
   // Tunnels.
   case gre, erspan, erspan3, wccp, etherIP, vxlan, vxlanGPE, geneve, gtpU, ayiya, tzsp
-  // The network layer and what it carries.
+  // The network layer and its payload.
   case ip, authentication, udp, tcp
 
   /// What follows a header.
   enum Step {
     case next(Layer)
-    /// The header says what follows, and that is not read.
+    /// The header names a payload that is not decoded.
     case unread(UnreadProtocol)
-    /// A part of a datagram, which begins at the place.
+    /// A fragment of a datagram, which begins at the place.
     case fragment(Fragment)
-    /// Several frames in one, from the place on (802.11 A-MSDU).
+    /// Several frames in one, beginning at the place (802.11 A-MSDU).
     case aggregate
-    /// The packet ends within a header, or a header contradicts itself.
+    /// The packet ends within a header, or the header contradicts itself.
     case incomplete
-    /// A part of the protocol's own that carries nothing, such as a poll.
+    /// A message of the protocol itself without a payload, such as a poll.
     case empty
   }
 
   struct Fragment {
     var identification: UInt32
-    /// Where its bytes belong in the datagram's payload.
+    /// The offset of the fragment's bytes in the payload of the datagram.
     var offset: Int
     var isLast: Bool
-    /// The protocol of the payload; with IPv6 only the first fragment knows.
+    /// The protocol of the payload; in IPv6 only the first fragment has it.
     var nextHeader: UInt8
     var isV6: Bool
   }
 
-  /// Where a layer begins and ends, and what those before it have told.
+  /// The extent of a layer in a packet, and the facts from the layers before it.
   struct Place {
     var start: Int
-    /// Where it ended on the wire. The captured bytes may end earlier, or later with padding.
+    /// The end of the layer on the wire. The captured bytes may end earlier, or later because of padding.
     var end: Int
-    /// Of the innermost IP header so far.
+    /// The addresses of the innermost IP header so far.
     var source = IPAddress(v4: 0)
     var destination = IPAddress(v4: 0)
-    /// Tunnels so far.
+    /// The number of tunnels so far.
     var depth = 0
 
-    /// Moves the end forward, never backward: a header inside cannot reach beyond the one around it.
+    /// Moves the end forward, never back: an inner header cannot extend beyond the outer one.
     mutating func limit(to newEnd: Int) { if newEnd < end { end = newEnd } }
   }
 
-  /// What a decoder was told that no packet tells.
+  /// The settings of a decoder, which packets cannot tell.
   struct Settings {
     var maximumDepth = 16
     var vxlanPorts: [UInt16] = []
   }
 
-  /// Reads the layer that begins at the place, and moves the place to what follows.
+  /// Decodes the layer at the place, and moves the place to what follows.
   ///
-  /// Every step but `ip` moves the place by at least a byte, so that a walk ends.
+  /// Every step except `ip` moves the place by at least one byte, so that a walk ends.
   @inline(__always)
   func read(_ bytes: RawSpan, _ place: inout Place, _ settings: borrowing Settings) -> Step {
     switch self {
     case .ethernet: Self.ethernet(bytes, &place)
     case .ip: Self.ip(bytes, &place)
     case .vlan: Self.vlan(bytes, &place)
-    // Read by the decoder itself.
+    // Decoded by `PacketDecoder` itself.
     case .tcp: .empty
     default: readRare(bytes, &place, settings)
     }
   }
 
-  /// The same for what is not on the usual way: apart, so that the usual way stays short.
+  /// Like `read`, for the layers of uncommon packets: out of line, so that the common path stays short.
   @inline(never)
   private func readRare(_ bytes: RawSpan, _ place: inout Place, _ settings: borrowing Settings) -> Step {
     switch self {
@@ -133,10 +133,10 @@ enum Layer: UInt8, CaseIterable {
 
   // MARK: the tables
 
-  /// The layer that packets of a link type begin with; `nil` for those that are not read.
+  /// The outermost layer of packets with a link type; `nil` if it is not decoded.
   init?(linkType: LinkType) {
     switch linkType.rawValue {
-    // The address family's number differs between systems; the IP version says the same everywhere.
+    // The number of the address family differs between systems; the IP version does not.
     case 0, 108: self = .null
     case 1: self = .ethernet
     case 6: self = .tokenRing
@@ -156,7 +156,7 @@ enum Layer: UInt8, CaseIterable {
     case 122: self = .ipOverFC
     case 127: self = .radiotap
     case 138: self = .firewire
-    // 149 is anybody's; macOS wrote PKTAP as it for years. The header shows whether it is.
+    // Link type 149 is for private use, and macOS wrote PKTAP with it for years. The header shows whether it is PKTAP.
     case 149, 258: self = .pktap
     case 163: self = .avs
     case 192: self = .ppi
@@ -167,7 +167,7 @@ enum Layer: UInt8, CaseIterable {
     }
   }
 
-  /// The layer that an EtherType announces; `nil` for those that are not read.
+  /// The layer of an EtherType; `nil` if it is not decoded.
   @inline(__always)
   init?(etherType: UInt16) {
     switch etherType {
@@ -200,7 +200,7 @@ enum Layer: UInt8, CaseIterable {
     }
   }
 
-  /// The layer that an IP protocol number announces; `nil` for those that are not read.
+  /// The layer of an IP protocol number; `nil` if it is not decoded.
   @inline(__always)
   init?(ipProtocol: UInt8) {
     switch ipProtocol {
@@ -211,7 +211,7 @@ enum Layer: UInt8, CaseIterable {
     case 51: self = .authentication
     case 97: self = .etherIP
     case 137: self = .mpls
-    // Of SRv6 (RFC 8986): a frame.
+    // SRv6 (RFC 8986): a frame.
     case 143: self = .ethernet
     default: return nil
     }
@@ -219,14 +219,14 @@ enum Layer: UInt8, CaseIterable {
 
   // MARK: steps
 
-  /// The layer stands behind so many bytes that mean nothing here.
+  /// The step to a layer after bytes that are skipped.
   static func step(over length: Int, to layer: Layer, _ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + length <= bytes.byteCount else { return .incomplete }
     place.start += length
     return .next(layer)
   }
 
-  /// The same for a header that makes what follows a packet inside another.
+  /// Like `step`, for a header whose payload is a packet or a frame inside another.
   static func tunnel(over length: Int, to layer: Layer, _ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + length <= bytes.byteCount else { return .incomplete }
     place.start += length
@@ -234,7 +234,7 @@ enum Layer: UInt8, CaseIterable {
     return .next(layer)
   }
 
-  /// An EtherType stands so many bytes from here, and what it announces behind it.
+  /// The step to the layer of the EtherType at an offset from here; the layer follows the EtherType.
   @inline(__always)
   static func etherType(at offset: Int, _ bytes: RawSpan, _ place: inout Place) -> Step {
     guard place.start + offset + 2 <= bytes.byteCount else { return .incomplete }
@@ -243,7 +243,7 @@ enum Layer: UInt8, CaseIterable {
     return announced(by: type, &place)
   }
 
-  /// What an EtherType announces, or a length in its place (IEEE 802.3: up to 1500).
+  /// The layer of an EtherType, or of a length in its place (IEEE 802.3: up to 1500).
   @inline(__always)
   static func announced(by type: UInt16, _ place: inout Place) -> Step {
     guard let layer = Layer(etherType: type) else { return rarely(announced: type, &place) }
@@ -253,7 +253,7 @@ enum Layer: UInt8, CaseIterable {
   @inline(never)
   private static func rarely(announced type: UInt16, _ place: inout Place) -> Step {
     guard type <= 1_500 else { return .unread(.etherType(type)) }
-    // What follows is padding.
+    // Padding follows the given length.
     if type > 0 { place.limit(to: place.start + Int(type)) }
     return .next(.llc)
   }

@@ -1,35 +1,42 @@
-/// The format of a captured packet's first bytes: a LINKTYPE value as registered by the Tcpdump Group.
+/// The format of the first bytes of a captured packet: a LINKTYPE value as registered by the Tcpdump Group.
 public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
   public let rawValue: UInt16
   @inlinable public init(rawValue: UInt16) { self.rawValue = rawValue }
 
   /// BSD loopback: a four-byte address family in the byte order of the capturing host.
   public static let null = LinkType(rawValue: 0)
+  /// Ethernet.
   public static let ethernet = LinkType(rawValue: 1)
+  /// PPP, with or without address and control.
   public static let ppp = LinkType(rawValue: 9)
+  /// PPP in HDLC-like framing (RFC 1662), or Cisco HDLC.
   public static let pppHDLC = LinkType(rawValue: 50)
+  /// PPPoE session packets (RFC 2516).
   public static let pppEthernet = LinkType(rawValue: 51)
-  /// Raw IP, version from the first nibble. 12 and 14 are the values some systems write for it.
+  /// Raw IP; its first four bits are the version. Some systems write 12 or 14 for it.
   public static let raw = LinkType(rawValue: 101)
-  /// OpenBSD loopback: the family in network order.
+  /// OpenBSD loopback: the address family in network byte order.
   public static let loop = LinkType(rawValue: 108)
-  /// Linux "cooked" capture, `tcpdump -i any` of older days.
+  /// Linux cooked capture, version 1, as older versions of `tcpdump -i any` write it.
   public static let linuxSLL = LinkType(rawValue: 113)
+  /// Raw IPv4.
   public static let ipv4 = LinkType(rawValue: 228)
+  /// Raw IPv6.
   public static let ipv6 = LinkType(rawValue: 229)
-  /// Linux netfilter log: the packet is one of a list of type-length-value entries.
+  /// Linux netfilter log: the packet is one entry in a list of type-length-value entries.
   public static let nflog = LinkType(rawValue: 239)
-  /// What Wireshark exported of packets.
+  /// Data that Wireshark exported from packets ("Export PDUs to File").
   public static let exportedPDU = LinkType(rawValue: 252)
+  /// Linux cooked capture, version 2, as `tcpdump -i any` writes it.
   public static let linuxSLL2 = LinkType(rawValue: 276)
 
-  /// The name the registry gives it, without `LINKTYPE_`; the number for a type that is not read here.
+  /// The registered name without `LINKTYPE_`; the number for a type that is not decoded.
   public var description: String { isSupported ? registeredName ?? "\(rawValue)" : "\(rawValue)" }
 
-  /// Whether `PacketDecoder` finds IP in it, or what Wireshark exported of it.
+  /// Whether `PacketDecoder` decodes it.
   public var isSupported: Bool { self == .exportedPDU || Layer(linkType: self) != nil }
 
-  /// The name the registry gives it, without `LINKTYPE_`; `nil` for one that is not among the usual ones.
+  /// The registered name without `LINKTYPE_`; `nil` for an unusual type.
   public var registeredName: String? {
     switch rawValue {
     case 12, 14: "RAW"
@@ -38,7 +45,7 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
     }
   }
 
-  /// Packets of it are not those of a network with IP.
+  /// Whether packets of the type are not from a network with IP.
   var hasNoIP: Bool {
     switch rawValue {
     case 177, 186, 187, 189, 190, 195, 201, 209, 210, 215, 220, 227, 230, 231, 237, 248, 249, 251, 253, 254, 255, 266,
@@ -74,15 +81,15 @@ public struct LinkType: RawRepresentable, Sendable, Hashable, CustomStringConver
   ]
 }
 
-/// The link types of a file, the first few: a hostile one names all 65,536, over and over.
+/// The first link types of a file: a hostile file may have all 65,536 of them, repeatedly.
 struct LinkTypeList {
   static let limit = 64
 
   private(set) var all: [LinkType] = []
-  /// There were more than are listed.
+  /// Whether there were more than the listed ones.
   private(set) var isCut = false
 
-  /// Takes one; those that it has are looked through, which are `limit` at most.
+  /// Adds a link type unless it is listed. The search is limited to `limit` entries.
   @inline(__always)
   mutating func add(_ linkType: LinkType) {
     if all.last != linkType { addSlowly(linkType) }

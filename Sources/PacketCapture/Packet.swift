@@ -1,20 +1,22 @@
 /// The metadata of one packet; its bytes are passed separately, borrowed.
 public struct Packet: Sendable {
-  /// Counts from 1 in the order of the file, as Wireshark's frame number does.
+  /// The number of the packet in its file, from 1, as Wireshark's frame number.
   public var number: Int
+  /// The time of capture.
   public var time: Timestamp
+  /// The link type, which says how `PacketDecoder` reads the bytes.
   public var linkType: LinkType
-  /// Bytes the packet had on the wire; more than were captured when the snap length cut it.
+  /// The length on the wire in bytes; more than captured if the snap length truncated the packet.
   public var originalLength: Int
-  /// Bytes in the file.
+  /// The number of bytes in the file.
   public var capturedLength: Int
 }
 
-/// The container that the packets or bytes came in.
+/// The format of the file in which packets or bytes are stored.
 public enum CaptureFormat: String, Sendable {
   case pcap, pcapng, snoop
-  /// One direction of a connection, as it is.
+  /// The bytes of one direction of a connection, in binary.
   case raw
-  /// The same, written in hexadecimal.
+  /// The bytes of one direction of a connection, shown as text.
   case hex
 }

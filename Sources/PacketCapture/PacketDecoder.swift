@@ -2,28 +2,35 @@ import Bytes
 
 /// Finds the TCP segment in a packet: through link layers, tags, tunnels, IPv4, IPv6 and fragments (`Layer`).
 ///
-/// Of packets inside of packets the innermost counts. Checksums are not looked at: capturing hosts leave them to the
-/// network card. Lengths that contradict each other make the packet carry nothing; they never reach beyond the captured
-/// bytes.
+/// With packets inside packets the innermost counts. Checksums are ignored, because capturing hosts leave them to the
+/// network card. A packet whose lengths contradict each other has no segment; lengths never extend a layer beyond the
+/// captured bytes.
+///
+/// Fragments wait in the decoder, so the packets of a capture have to be decoded by one decoder, in order.
 public struct PacketDecoder {
   private var fragments: FragmentReassembler
   private var exported = ExportedPDUs()
   private let settings: Layer.Settings
 
-  /// Fragments inside of fragments take a part of the stack each.
+  /// A limit on the recursion for fragments inside fragments, each of which needs stack space.
   private static let deepest = 255
 
+  /// Makes a decoder that holds no fragments.
+  ///
+  /// - Parameter options: the limits on fragments and nested tunnels, and the ports of VXLAN.
   public init(options: CaptureOptions = CaptureOptions()) {
     fragments = FragmentReassembler(maximumDatagrams: options.maximumFragmentedDatagrams)
     settings = Layer.Settings(
       maximumDepth: min(options.maximumEncapsulation, Self.deepest), vxlanPorts: options.vxlanPorts)
   }
 
-  /// Calls `body` with the packet's TCP segment and the captured part of its payload, if it carries one.
+  /// Calls `body` with the TCP segment of the packet and the captured part of its payload, if it has a segment.
   ///
-  /// A packet carries more than one where a wireless station has put several frames together.
+  /// The payload is borrowed for the call. A packet has more than one segment if a wireless station aggregated several
+  /// frames.
   ///
-  /// - Returns: what the packet carries that is not read, if that is not a segment; `nil` for a fragment too.
+  /// - Returns: the reason if the packet has no decoded segment; `nil` for a segment, and for a fragment that is held.
+  /// - Complexity: O(*h*) in the number of headers; the payload is copied only to reassemble fragments.
   @discardableResult
   public mutating func decode(
     _ packet: Packet, _ bytes: RawSpan, _ body: (TCPSegment, RawSpan) -> Void
@@ -32,14 +39,14 @@ public struct PacketDecoder {
       return packet.linkType == .exportedPDU
         ? decodeExported(packet, bytes, body) : .linkType(packet.linkType)
     }
-    // The wire may have had more than was captured: lengths are checked against the whole packet.
+    // The packet may have been longer on the wire: lengths are checked against the original length.
     let end = max(packet.originalLength, bytes.byteCount)
     var place = Layer.Place(start: 0, end: end)
     if Self.leadsToTCP(layer, bytes, &place) { return Self.decodeTCP(bytes, place, body) ? nil : .incomplete }
     return walk(from: layer, bytes, Layer.Place(start: 0, end: end), packet.time, body)
   }
 
-  /// Data of a layer that Wireshark exported: a packet, a segment, or what TCP has carried.
+  /// Decodes data that Wireshark exported: a packet, a segment, or the payload of TCP.
   private mutating func decodeExported(
     _ packet: Packet, _ bytes: RawSpan, _ body: (TCPSegment, RawSpan) -> Void
   ) -> UnreadProtocol? {
@@ -58,8 +65,8 @@ public struct PacketDecoder {
     }
   }
 
-  /// The usual way, TCP in IP in a frame or without one, step by step instead of by the table: that saves some forty
-  /// instructions a packet.
+  /// The common path, TCP over IP in a frame or without one, step by step instead of by the table: it saves about forty
+  /// instructions per packet.
   @inline(__always)
   private static func leadsToTCP(_ layer: Layer, _ bytes: RawSpan, _ place: inout Layer.Place) -> Bool {
     let link: Layer.Step
@@ -107,7 +114,7 @@ public struct PacketDecoder {
     if place.depth > settings.maximumDepth { return .tooDeep }
     var unread: UnreadProtocol?
     while let inner = Layer.frame(ofAggregate: bytes, &place) {
-      // A frame ends where the next one begins: else each of them could lead through all that follow.
+      // A frame ends where the next one begins: otherwise each frame could lead through all the following ones.
       let frame = bytes.extracting(0..<min(inner.end, bytes.byteCount))
       let other = walk(from: .llc, frame, inner, time, body)
       if unread == nil { unread = other }
@@ -120,9 +127,10 @@ public struct PacketDecoder {
     _ fragment: Layer.Fragment, _ bytes: RawSpan, _ place: Layer.Place, _ time: Timestamp,
     _ body: (TCPSegment, RawSpan) -> Void
   ) -> UnreadProtocol? {
-    // Fragments of what is not read would take the room of others. IPv6's later ones do not know what they are of.
+    // Fragments of protocols that are not decoded would use the room of others. In IPv6 only the first fragment has the
+    // protocol.
     if !fragment.isV6, Layer(ipProtocol: fragment.nextHeader) == nil { return .ipProtocol(fragment.nextHeader) }
-    // A fragment that the snap length cut cannot complete a datagram.
+    // A fragment that the snap length truncated cannot complete a datagram.
     guard place.start <= place.end, place.end <= bytes.byteCount else { return .incomplete }
     let piece = FragmentReassembler.Piece(
       source: place.source, destination: place.destination, identification: fragment.identification,
@@ -131,7 +139,7 @@ public struct PacketDecoder {
     guard let datagram = fragments.add(piece, bytes.extracting(place.start..<place.end)) else { return nil }
     var inner = place
     (inner.start, inner.end) = (0, datagram.bytes.count)
-    // Another fragment can only be in it behind a tunnel, so that this ends.
+    // Another fragment can be inside only after a tunnel, so the recursion ends.
     let payload = datagram.bytes.rawBytes
     let step =
       fragment.isV6
@@ -148,12 +156,14 @@ public struct PacketDecoder {
 
   // MARK: transport layer
 
+  /// Decodes a TCP header, and passes the segment to `body`.
+  ///
   /// ```
   /// source port u16 | destination port u16 | sequence u32 | acknowledgement u32
   /// header length/flags u16 | window u16 | checksum u16 | urgent u16 | options…
   /// ```
   ///
-  /// - Returns: whether there is a whole header.
+  /// - Returns: whether the header is complete.
   @inline(__always)
   private static func decodeTCP(
     _ bytes: RawSpan, _ place: Layer.Place, _ body: (TCPSegment, RawSpan) -> Void
@@ -177,7 +187,7 @@ public struct PacketDecoder {
     return true
   }
 
-  /// Looks through options (`kind u8 | length u8 | …`, 0 ends them, 1 is padding) for that of the window scale, 3.
+  /// Searches the options (`kind u8 | length u8 | …`, 0 ends them, 1 is padding) for the window scale, 3.
   @inline(never)
   private static func windowScale(_ bytes: RawSpan, _ options: Range<Int>) -> UInt8? {
     var offset = options.lowerBound

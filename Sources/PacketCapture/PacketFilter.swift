@@ -1,29 +1,39 @@
 import Bytes
 import CPcap
 
-/// A libpcap filter expression (`tcp port 2195 and host 10.0.0.5`), compiled by libpcap for each link type it meets.
+/// A filter expression as tcpdump takes it, such as `tcp port 2195 and host 10.0.0.5`.
+///
+/// libpcap compiles the expression once for each link type that packets have. A filter is for one thread;
+/// `StreamReader` makes a filter of its own for its thread.
 public final class PacketFilter {
   private let expression: String
   private let snapLength: Int32
   private var programs: [LinkType: FilterProgram] = [:]
 
-  /// Throws `.badFilter` with libpcap's own words when the expression does not compile for Ethernet.
+  /// Compiles an expression for Ethernet, to check it.
+  ///
+  /// - Parameters:
+  ///   - expression: the expression (pcap-filter(7)).
+  ///   - snapLength: the snap length for libpcap, in bytes.
+  /// - Throws: a `CaptureError` of kind `badFilter` with the message of libpcap if the expression does not compile.
   public init(_ expression: String, snapLength: Int = 1 << 20) throws(CaptureError) {
     self.expression = expression
     self.snapLength = Int32(clamping: snapLength)
     _ = try program(for: .ethernet)
   }
 
-  /// Takes an expression that has been compiled.
+  /// Takes an expression that compiles.
   private init(known expression: String, _ snapLength: Int32) {
     self.expression = expression
     self.snapLength = snapLength
   }
 
-  /// One of the same expression that shares nothing with this one, for another thread.
+  /// A filter with the same expression that shares no state with this one, for another thread.
   func another() -> sending PacketFilter { PacketFilter(known: expression, snapLength) }
 
-  /// Whether the packet is to be read. A link type for which the expression has no meaning throws `.badFilter`.
+  /// Whether the expression matches a packet.
+  ///
+  /// - Throws: a `CaptureError` of kind `badFilter` if the expression does not compile for the link type of the packet.
   public func matches(_ packet: Packet, _ bytes: RawSpan) throws(CaptureError) -> Bool {
     try program(for: packet.linkType).matches(bytes, originalLength: packet.originalLength)
   }
@@ -41,7 +51,7 @@ public final class PacketFilter {
   private let program: UnsafeMutablePointer<bpf_program>
 
   init(_ expression: String, _ linkType: LinkType, _ snapLength: Int32) throws(CaptureError) {
-    // libpcap wants the host's own DLT for raw IP, not the value that files carry.
+    // libpcap expects the DLT of the host for raw IP, not the LINKTYPE value in files.
     let dataLink: Int32 = linkType.description == "RAW" ? DLT_RAW : Int32(linkType.rawValue)
     guard let handle = unsafe pcap_open_dead(dataLink, snapLength) else {
       throw CaptureError(.badFilter, "libpcap does not know link type \(linkType)")
@@ -56,7 +66,7 @@ public final class PacketFilter {
   }
 
   deinit {
-    // Also right for a program that did not compile: it is empty then.
+    // Valid also for a program that did not compile, which is empty.
     unsafe pcap_freecode(program)
     unsafe program.deallocate()
   }

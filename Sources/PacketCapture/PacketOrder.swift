@@ -1,12 +1,13 @@
-/// Puts packets in the order of their times: each waits until a packet comes that is later by the window.
+/// Sorts packets by time within a window: a packet waits until the latest time is later than its own by more than the
+/// window.
 ///
-/// A heap, the earliest packet first; of equal times the one that came first.
+/// A binary heap with the earliest packet first; equal times in the order of arrival.
 struct PacketOrder {
   private struct Entry {
     var held: HeldPacket
     var time: Timestamp
     var serial: Int
-    /// Against the limit.
+    /// The bytes counted against the limit.
     var cost: Int { held.bytes.count + PacketOrder.overhead }
 
     func precedes(_ other: Entry) -> Bool {
@@ -14,7 +15,7 @@ struct PacketOrder {
     }
   }
 
-  /// Memory of a waiting packet besides its bytes.
+  /// The memory that a waiting packet needs in addition to its bytes.
   private static let overhead = 112
 
   private let window: Int64
@@ -23,7 +24,7 @@ struct PacketOrder {
   private var bytes = 0
   private var serial = 0
   private var latest = Timestamp.none
-  /// The limit was reached: packets were read before their turn.
+  /// Whether packets were returned too early because the limit was reached.
   private(set) var wasFull = false
 
   init(window: Int64, maximumBytes: Int) {
@@ -34,7 +35,7 @@ struct PacketOrder {
   var isEmpty: Bool { heap.isEmpty }
 
   mutating func add(_ held: HeldPacket) {
-    // A packet without a time keeps its place.
+    // A packet without a time gets the latest time, so it keeps its position.
     let time = held.packet.time.isKnown ? held.packet.time : latest
     latest = max(latest, time)
     serial += 1
@@ -44,7 +45,7 @@ struct PacketOrder {
     rise(from: heap.count - 1)
   }
 
-  /// Takes out the packet whose turn it is, or with `isLast` the earliest.
+  /// Removes and returns the earliest packet if it no longer has to wait, or, with `isLast`, in any case.
   mutating func next(isLast: Bool) -> HeldPacket? {
     guard let first = heap.first else { return nil }
     if !isLast {

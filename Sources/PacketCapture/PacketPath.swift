@@ -1,4 +1,4 @@
-/// What packets go through on their way to the events of streams: a filter, the decoder, the reassembler.
+/// The stages from packets to stream events: a filter, the decoder, the reassembler.
 struct PacketPath {
   let filter: PacketFilter?
   var decoder: PacketDecoder

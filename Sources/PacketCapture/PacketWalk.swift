@@ -1,28 +1,29 @@
 import Bytes
 
-/// The walk through the records of a capture file: how far it is, what it has counted and holds, and what it needs.
+/// Iterates over the records of a capture file: the position, the counts, the packet that is held, and what the next
+/// record needs.
 ///
-/// It has neither the input nor the parser, so that both can change beside it while a window is borrowed; what it does
-/// with packets is compiled for each parser.
+/// The walk has neither the input nor the parser, so that both can change while a window is borrowed; the processing of
+/// packets is compiled for each parser.
 struct PacketWalk {
-  /// Packets so far.
+  /// The number of packets so far.
   private(set) var packetCount = 0
-  /// Is added to the numbers of packets that go into batches (`PacketNumber`).
+  /// The number of the file, added to the numbers of packets that go into batches (`PacketNumber`).
   var base = 0
   /// A packet after this time is held and ends the batch.
   var limit = Timestamp(nanoseconds: .max)
-  /// A packet that was read ahead and is the next one.
+  /// The next packet, if it was read ahead.
   private(set) var held: HeldPacket?
-  /// The last reading ended because no input came within the file's patience: more may come.
+  /// Whether the last reading ended because no input came within the file's patience; more input may come.
   private(set) var isQuiet = false
-  /// What ended the reading before the end of the file.
+  /// Messages about damage that ended the reading.
   private(set) var warnings: [String] = []
-  /// Of the window: where it begins in the file, for messages, and how far it has been read.
+  /// The offset of the window in the file, for messages, and the offset in the window up to which it was parsed.
   private var position = 0
   private var offset = 0
   private var unmet = Unmet()
 
-  /// What the next record needs that the last window did not have.
+  /// Bytes that the next record needs and the last window did not have.
   private struct Unmet {
     var needs = 0
     var skip = 0
@@ -31,22 +32,22 @@ struct PacketWalk {
   /// How a batch ended.
   enum BatchEnd {
     case more
-    /// It was the file's last.
+    /// The file has no more packets.
     case last
-    /// The next packet is after the limit; it is held.
+    /// The next packet is later than the limit; it is held.
     case held
-    /// Nothing came within the file's patience.
+    /// No input came within the file's patience.
     case quiet
   }
 
-  /// What a step through a window came to.
+  /// The result of a step through a window.
   private enum Step {
     case packet(Packet, Range<Int>)
     case end(WindowEnd)
   }
 
   private enum WindowEnd {
-    /// The receiver wants no more.
+    /// The receiver wants no more packets.
     case stopped
     case damaged(CaptureError)
     case needs(Int)
@@ -55,7 +56,7 @@ struct PacketWalk {
 
   // MARK: ways to read
 
-  /// Calls `body` with every packet and the bytes that were read from disk, until it returns `false`.
+  /// Calls `body` with each packet and the number of bytes read from disk, until it returns `false`.
   mutating func forEachPacket(
     of input: inout InputFile, _ parser: inout some CaptureParser, _ body: (Packet, RawSpan, Int) throws -> Bool
   ) throws {
@@ -73,7 +74,8 @@ struct PacketWalk {
     }
   }
 
-  /// Reads the next packet, if none is held, and holds it; `false` at the end of the file, and when it `isQuiet`.
+  /// Reads the next packet and holds it, unless a packet is held. Returns `false` at the end of the file, and if it
+  /// `isQuiet`.
   mutating func holdNext(of input: inout InputFile, _ parser: inout some CaptureParser) throws -> Bool {
     while held == nil {
       guard try meet(&input) == .met else { return false }
@@ -89,24 +91,24 @@ struct PacketWalk {
     return true
   }
 
-  /// Gives away the packet that is held, with its number in the recording.
+  /// Returns the held packet, with its number in the recording, and stops holding it.
   mutating func takeHeld() -> HeldPacket? {
     defer { held = nil }
     held?.packet.number |= base
     return held
   }
 
-  /// Reads the next block's streams into `batch` and gives the block away with them.
+  /// Reads the stream events of the next block into `batch`, and moves the block there as well.
   mutating func readBatch(
     of input: inout InputFile, _ parser: inout some CaptureParser, _ batch: inout EventBatch, _ path: inout PacketPath
   ) throws -> BatchEnd {
-    // The data that ended the last batch is read now: a batch of a pipe must not wait for later data.
+    // Wait for new data only now: a batch from a pipe must not wait for later data.
     switch try meet(&input) {
     case .met: break
     case .ended: return .last
     case .quiet: return .quiet
     }
-    // Also when the walk throws: the events so far have their bytes in this block.
+    // Also if the walk throws: the bytes of the events so far are in this block.
     defer { input.giveAway(&batch.block) }
     begin(at: input.position)
     let end = try pass(input.blockWindow, &parser, to: &batch, &path)
@@ -157,11 +159,11 @@ struct PacketWalk {
     }
   }
 
-  /// Passes the packets of a window to a batch, up to the limit.
+  /// Adds the packets of a window to a batch, up to the limit.
   private mutating func pass(
     _ window: BlockWindow, _ parser: inout some CaptureParser, to batch: inout EventBatch, _ path: inout PacketPath
   ) throws -> WindowEnd {
-    // Also when the filter throws.
+    // Also if the filter throws.
     defer { batch.receiveWaiting(in: window, &path.reassembler) }
     while true {
       switch next(in: window.bytes, &parser) {
@@ -178,7 +180,7 @@ struct PacketWalk {
     }
   }
 
-  /// Notes what the next record needs; `false` where reading ends.
+  /// Notes what the next record needs. Returns `false` if the reading ends.
   private mutating func goesOn(after end: WindowEnd) -> Bool {
     switch end {
     case .stopped: return false
@@ -195,13 +197,13 @@ struct PacketWalk {
 
   private enum Meeting {
     case met
-    /// The file ends first.
+    /// The file ends before.
     case ended
-    /// A pipe does not have it yet.
+    /// A pipe does not have the bytes yet.
     case quiet
   }
 
-  /// Reads what the next record needs.
+  /// Reads the bytes that the next record needs.
   private mutating func meet(_ input: inout InputFile) throws -> Meeting {
     isQuiet = false
     let rest = input.count
@@ -220,7 +222,7 @@ struct PacketWalk {
     return .met
   }
 
-  /// The file ends within a record.
+  /// Notes that the file ends within a record.
   private mutating func end(_ input: borrowing InputFile) -> Meeting {
     // Compressed contents that end early have their own warning.
     if input.warning == nil {

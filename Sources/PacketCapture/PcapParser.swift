@@ -15,7 +15,9 @@ struct PcapParser: CaptureParser {
   let linkType: LinkType
   static let headerLength = 24
 
-  /// Reads the file header; `nil` when the magic number is not pcap's.
+  /// Parses the file header; `nil` if the magic number is not that of pcap.
+  ///
+  /// - Throws: if the header is truncated, or of a major version other than 2.
   init?(header: RawSpan, options: CaptureOptions) throws(CaptureError) {
     guard header.byteCount >= 4 else { return nil }
     switch header.uint32(at: 0) {
@@ -32,7 +34,7 @@ struct PcapParser: CaptureParser {
     }
     let major = header.uint16(at: 4, bigEndian: bigEndian)
     guard major == 2 else { throw CaptureError(.notACapture, "unsupported pcap version \(major)") }
-    // The upper bits tell the length of a frame check sequence, which a packet's own lengths already exclude.
+    // The upper bits are the length of a frame check sequence, which the lengths of packets already exclude.
     linkType = LinkType(rawValue: UInt16(truncatingIfNeeded: header.uint32(at: 20, bigEndian: bigEndian)))
     maximumPacketLength = options.maximumPacketLength
   }
@@ -57,7 +59,7 @@ struct PcapParser: CaptureParser {
     return .packet(packet, body..<body + captured)
   }
 
-  /// A record of zeros: a file that was preallocated has them behind its last packet after a crash.
+  /// Whether a record consists of zeros: after a crash, a preallocated file has zeros after its last packet.
   @inline(never)
   private static func isBlank(_ window: RawSpan, _ offset: Int) -> Bool {
     window.uint64(at: offset) == 0 && window.uint64(at: offset + 8) == 0

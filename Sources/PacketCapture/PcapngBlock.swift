@@ -6,7 +6,7 @@ package enum PcapngBlock {
   static let simpleType: UInt32 = 3
   static let secretsType: UInt32 = 10
 
-  /// A section header without options; the section's length is not given.
+  /// A section header without options, with an unspecified section length.
   package static func section() -> [UInt8] {
     var body: [UInt8] = []
     body.append(0x1a2b_3c4d as UInt32)
@@ -16,7 +16,9 @@ package enum PcapngBlock {
     return block(sectionType, body)
   }
 
-  /// - Parameter digits: of a second's fraction in the times of its packets.
+  /// An interface description.
+  ///
+  /// - Parameter digits: the decimal digits of the fraction of a second in packet times.
   package static func interface(linkType: UInt16, snapLength: UInt32, digits: Int) -> [UInt8] {
     var body: [UInt8] = []
     body.append(linkType)
@@ -29,11 +31,11 @@ package enum PcapngBlock {
     return block(1, body)
   }
 
-  /// A packet of the first interface.
+  /// An enhanced packet block for the first interface.
   ///
   /// - Parameters:
-  ///   - time: in the units of its interface.
-  ///   - length: on the wire; `bytes` may be fewer.
+  ///   - time: the time in the units of the interface.
+  ///   - length: the length on the wire; `bytes` may be shorter.
   package static func packet(time: UInt64, length: UInt32, _ bytes: RawSpan, comment: String? = nil) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(20 + bytes.byteCount)
@@ -47,7 +49,7 @@ package enum PcapngBlock {
     return block(6, body)
   }
 
-  /// A simple packet block, which has no time: a packet of the first interface.
+  /// A simple packet block, which has no time, for the first interface.
   package static func packet(simple bytes: RawSpan) -> [UInt8] {
     var body: [UInt8] = []
     body.reserveCapacity(4 + bytes.byteCount)
@@ -56,13 +58,13 @@ package enum PcapngBlock {
     return block(simpleType, body)
   }
 
-  /// An enhanced or obsolete packet block with one more comment, after the options that it has.
+  /// A copy of an enhanced or obsolete packet block with one more comment after its options.
   ///
-  /// - Parameter captured: bytes of the packet in it.
+  /// - Parameter captured: the number of captured bytes in the block.
   static func packet(_ original: RawSpan, captured: Int, bigEndian: Bool, comment: String) -> [UInt8] {
     let end = Int(original.uint32(at: 4, bigEndian: bigEndian)) - 4
     var offset = min(28 + (captured + 3) & ~3, end)
-    // code u16, length u16, value, to four bytes; code 0 ends them
+    // code u16, length u16, value, padded to four bytes; code 0 ends the options
     while offset + 4 <= end, original.uint16(at: offset) != 0 {
       let next = offset + 4 + (Int(original.uint16(at: offset + 2, bigEndian: bigEndian)) + 3) & ~3
       guard next <= end else { break }
@@ -73,7 +75,8 @@ package enum PcapngBlock {
     return block(original.uint32(at: 0, bigEndian: bigEndian), body, bigEndian: bigEndian)
   }
 
-  /// A simple packet block, which can have no comment, as an enhanced one of the first interface without a time.
+  /// An enhanced packet block without a time for the first interface, made from a simple packet block, which cannot
+  /// have a comment.
   static func packet(simple bytes: RawSpan, length: UInt32, bigEndian: Bool, comment: String) -> [UInt8] {
     var body: [UInt8] = []
     for value in [0, 0, 0, UInt32(truncatingIfNeeded: bytes.byteCount), length] {
@@ -84,7 +87,7 @@ package enum PcapngBlock {
     return block(6, body, bigEndian: bigEndian)
   }
 
-  /// Lines of a key log.
+  /// A Decryption Secrets Block with the lines of a key log.
   package static func secrets(_ keyLog: [UInt8]) -> [UInt8] {
     var body: [UInt8] = []
     body.append(DecryptionSecrets.tlsKeyLog)
@@ -112,10 +115,10 @@ extension [UInt8] {
     for shift in stride(from: 0, to: Integer.bitWidth, by: 8) { append(UInt8(truncatingIfNeeded: value >> shift)) }
   }
 
-  /// opt_comment: option 1 with a text, cut to what an option holds; then the end of options.
+  /// opt_comment: option 1 with a text, truncated to the maximum length of an option; then the end of options.
   fileprivate mutating func append(comment: String, bigEndian: Bool = false) {
     var text = Array(comment.utf8.prefix(Int(UInt16.max)))
-    // No part of a character.
+    // Drop a truncated character.
     if let next = comment.utf8.dropFirst(text.count).first, next & 0xc0 == 0x80 {
       while let last = text.popLast(), last & 0xc0 == 0x80 {}
     }

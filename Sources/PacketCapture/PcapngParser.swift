@@ -1,9 +1,9 @@
 import Bytes
 
-/// pcapng: blocks of `type u32 | length u32 | body | length u32`, in sections that each have their own byte order and
+/// pcapng: blocks of `type u32 | length u32 | body | length u32`, in sections that have their own byte order and
 /// interfaces. Source: draft-ietf-opsawg-pcapng.
 struct PcapngParser: CaptureParser {
-  /// The block types that are read; all others are skipped.
+  /// The block types that are parsed; all others are skipped.
   private enum BlockType {
     static let sectionHeader: UInt32 = 0x0a0d_0d0a
     static let interface: UInt32 = 1
@@ -12,7 +12,8 @@ struct PcapngParser: CaptureParser {
     static let statistics: UInt32 = 5
     static let enhancedPacket: UInt32 = 6
     static let decryptionSecrets: UInt32 = 10
-    /// Not packets, but Wireshark gives them a frame number: systemd journal entries, custom blocks and system calls.
+    /// Block types that are not packets, but have a frame number in Wireshark: systemd journal entries, custom blocks
+    /// and system calls.
     static let numbered: Set<UInt32> = [9, 0xbad, 0x4000_0bad, 0x204, 0x208, 0x213, 0x216, 0x221]
   }
 
@@ -28,9 +29,9 @@ struct PcapngParser: CaptureParser {
     }
   }
 
-  /// Higher counts of packets are damage, and would overflow sums.
+  /// Larger counts of packets are damage, and would overflow sums.
   private static let mostPackets = 1 << 35
-  /// Longer names of interfaces are cut.
+  /// Longer interface names are truncated.
   private static let longestName = 256
 
   private let options: CaptureOptions
@@ -49,7 +50,7 @@ struct PcapngParser: CaptureParser {
       && [0x1a2b_3c4d, 0x4d3c_2b1a].contains(header.uint32(at: 8))
   }
 
-  /// Throws when the first section is of a version that cannot be read. Later ones end the reading.
+  /// Throws if the version of the first section is not supported. A later section with such a version ends the reading.
   static func checkVersion(_ header: RawSpan) throws(CaptureError) {
     guard header.byteCount >= 14 else { return }
     let major = header.uint16(at: 12, bigEndian: header.uint32(at: 8) == 0x1a2b_3c4d)
@@ -71,7 +72,7 @@ struct PcapngParser: CaptureParser {
     }
     let length = Int(window.uint32(at: offset + 4, bigEndian: bigEndian))
     guard length >= 12 else { throw damaged("block has a length of \(length)", position + offset) }
-    // Some writers store a length that is not a multiple of four; the padding is present nevertheless.
+    // Some writers store a length that is not a multiple of four, but write the padding nevertheless.
     let padded = (length + 3) & ~3
     switch type {
     case BlockType.sectionHeader, BlockType.interface, BlockType.obsoletePacket, BlockType.simplePacket,
@@ -163,7 +164,7 @@ struct PcapngParser: CaptureParser {
     }
   }
 
-  /// `interface u32 | time 2 × u32 | options`, whose counts are of the time since the capture began.
+  /// Interface statistics: `interface u32 | time 2 × u32 | options`. The counts are since the start of the capture.
   private mutating func readStatistics(_ window: RawSpan, _ body: Range<Int>) {
     guard body.count >= 12 else { return }
     let index = Int(window.uint32(at: body.lowerBound, bigEndian: bigEndian))
@@ -187,7 +188,8 @@ struct PcapngParser: CaptureParser {
     losses.note(loss, of: index)
   }
 
-  /// if_tsresol: a negative power of 10, or of 2 with the highest bit set; `nil` when it does not fit 64 bits.
+  /// if_tsresol: a negative power of 10, or of 2 if the highest bit is set; `nil` if the ticks per second exceed 64
+  /// bits.
   private static func ticksPerSecond(_ resolution: UInt8) -> UInt64? {
     let exponent = Int(resolution & 0x7f)
     if resolution & 0x80 != 0 { return exponent < 64 ? 1 << UInt64(exponent) : nil }
@@ -200,7 +202,7 @@ struct PcapngParser: CaptureParser {
     let length = Int(window.uint32(at: body.lowerBound + 4, bigEndian: bigEndian))
     guard length <= body.count - 8 else { return warn("secrets at offset \(at) extend past the end of their block") }
     guard length > 0 else { return }
-    // An array takes more than its bytes.
+    // An array needs more memory than its bytes.
     let cost = length + 64
     guard secretsLength + cost <= options.maximumSecretsLength else {
       return warn("secrets block at offset \(at) exceeds the limit of \(options.maximumSecretsLength) bytes in all")
@@ -252,15 +254,18 @@ struct PcapngParser: CaptureParser {
     CaptureError(.damaged, "\(what) (offset \(at), after packet \(number))")
   }
 
-  /// Keeps the first 100 warnings: a file can hold millions of the same mistake.
+  /// Adds a warning, up to 100: a file can repeat the same mistake a million times.
   private mutating func warn(_ text: String) {
     if warnings.count < 100 { warnings.append(text) }
   }
 }
 
-/// The contents of a pcapng Decryption Secrets Block; type 0x544c534b is an NSS key log.
+/// The contents of a pcapng Decryption Secrets Block.
 public struct DecryptionSecrets: Sendable {
+  /// The type of an NSS key log, "TLSK".
   public static let tlsKeyLog: UInt32 = 0x544c_534b
+  /// The type of the secrets, `tlsKeyLog` or another registered value.
   public var type: UInt32
+  /// The secrets in the format of the type.
   public var data: [UInt8]
 }

@@ -1,22 +1,27 @@
 import Bytes
 
-/// One direction of a connection in a file: binary as it was on the wire, or text that shows it.
+/// The bytes of one direction of a connection, from a file with the bytes themselves or with text that shows them.
 ///
-/// Text is distinguished from binary by its bytes: hex dumps of `xxd`, `hexdump` and `od`, plain hexadecimal digits, and
-/// what languages print of bytes (`PastedBytes`). It is decoded whole, up to `CaptureOptions.maximumHexDumpLength`; binary
-/// dumps are read in blocks.
+/// Text is recognised by its content: hex dumps of `xxd`, `hexdump` and `od`, plain hexadecimal digits, and byte
+/// strings as programming languages print them (`PastedBytes`). Text is decoded as a whole, up to
+/// `CaptureOptions.maximumHexDumpLength`; binary dumps are read in blocks.
 public struct RawDump: ~Copyable {
   private var input: InputFile
   private let decoded: [UInt8]
+  /// Whether the bytes were in the file (`raw`) or shown as text (`hex`).
   public let format: CaptureFormat
+  /// The problems of the file, for the user; for a binary dump complete once it was read to its end.
   public private(set) var warnings: [String] = []
-  /// What was done to read it, in words: an archive was unpacked.
+  /// Notes for the user about how the file is read, such as that an archive was unpacked.
   public var notes: [String] { input.notes }
+  /// The size on disk in bytes; `nil` for a pipe.
   public var size: Int? { input.size }
+  /// The number of bytes read from disk so far.
   public var bytesRead: Int { input.bytesRead }
 
   init(_ input: consuming InputFile, options: CaptureOptions) throws(CaptureError) {
-    // 64 KiB are enough to see whether it is text; binary protocols show a byte that is not in the first dozen.
+    // 64 KiB are enough to see whether it is text: in binary protocols a byte that is not text soon appears, if not
+    // within the first dozen.
     _ = try input.fill(atLeast: 1 << 16)
     let limit = options.maximumHexDumpLength
     let isHex =
@@ -47,25 +52,26 @@ public struct RawDump: ~Copyable {
     self.input = input
   }
 
+  /// Whether there are no bytes.
   public var isEmpty: Bool { format == .hex ? decoded.isEmpty : input.count == 0 }
 
-  /// The first bytes of the stream, up to a block: enough to tell what kind of stream it is.
+  /// The first bytes of the stream, up to a block: enough to detect the protocol.
   public var beginning: RawSpan {
     @_lifetime(borrow self)
     get { format == .hex ? decoded.rawBytes : input.window }
   }
 
-  /// The first bytes of the file, at most `CaptureError.keptLength`: of a dump in text, its text.
+  /// The first bytes of the file, at most `CaptureError.keptLength`; for a dump as text, the text.
   package var beginningOfFile: [UInt8] {
     Array(copying: input.beginning(upTo: CaptureError.keptLength))
   }
 
-  /// Whether the text shows a capture file.
+  /// Whether the text shows the bytes of a capture file.
   func showsCapture(_ options: CaptureOptions) -> Bool {
     format == .hex && decoded.count >= 24 && (try? CaptureFile.recognises(decoded.rawBytes, options: options)) == true
   }
 
-  /// What the text shows, as a file.
+  /// The bytes that the text shows, as a file.
   consuming func asFile() -> InputFile {
     InputFile(
       contents: decoded, of: input.path, size: input.size, bytesRead: input.bytesRead,
@@ -73,6 +79,10 @@ public struct RawDump: ~Copyable {
   }
 
   /// Calls `body` with the stream, piece by piece, until it ends or `body` returns `false`.
+  ///
+  /// Each piece is borrowed for the call. A dump as text is one piece.
+  ///
+  /// - Throws: a `CaptureError` of kind `readFailed` if the operating system fails to read; and what `body` throws.
   public mutating func forEachPiece(_ body: (RawSpan, _ bytesRead: Int) throws -> Bool) throws {
     if format == .hex {
       _ = try body(decoded.rawBytes, input.bytesRead)

@@ -1,16 +1,16 @@
 import Bytes
 
-/// The latest segments of a direction with a digest of their bytes, so that retransmissions with other contents are
-/// detected without keeping the bytes.
+/// The latest segments of a direction with a digest of their bytes, to detect retransmissions with different contents
+/// without keeping the bytes.
 struct RecentSegments {
   struct Segment {
     fileprivate(set) var offset = -1
     fileprivate(set) var length: UInt32 = 0
-    /// When it was captured, in units of 1,024 ns; wraps around after 73 minutes.
+    /// The time of capture in units of 1,024 ns; wraps around after 73 minutes.
     fileprivate var tick: UInt32 = 0
     fileprivate(set) var digest: UInt64 = 0
 
-    /// It was captured within so many nanoseconds of the time, as far as a wrapped one tells.
+    /// Whether the segment was captured within this many nanoseconds of the time, modulo the wrap-around.
     func isWithin(_ nanoseconds: Int64, of time: Timestamp) -> Bool {
       offset >= 0 && abs(Int64(Int32(bitPattern: RecentSegments.tick(time) &- tick))) << 10 <= nanoseconds
     }
@@ -31,7 +31,7 @@ struct RecentSegments {
   @inline(__always)
   private static func tick(_ time: Timestamp) -> UInt32 { UInt32(truncatingIfNeeded: time.nanoseconds >> 10) }
 
-  /// The segment that began here, of this length, if it is among the latest.
+  /// The segment with this offset and length, if it is among the latest.
   func segment(at offset: Int, length: Int) -> Segment? {
     for index in 0..<Self.capacity where segments[index].offset == offset && segments[index].length == length {
       return segments[index]
@@ -39,7 +39,8 @@ struct RecentSegments {
     return nil
   }
 
-  /// How many bytes of whole segments among the latest stand in `bytes`, which begins at `offset`, with other contents.
+  /// Compares the latest segments with `bytes`, which begin at `offset`: the length of all segments that lie within
+  /// `bytes` and have different contents, and the offset of the first one.
   func conflicts(_ bytes: RawSpan, at offset: Int) -> (length: Int, first: Int) {
     var result = (length: 0, first: 0)
     for index in 0..<Self.capacity {
@@ -55,8 +56,9 @@ struct RecentSegments {
     return result
   }
 
-  /// A sum of eight-byte words in four lanes keeps up with memory. The last 32 bytes are summed once more, apart: so none is
-  /// left to be looked at alone.
+  /// A digest of bytes. From 32 bytes on it is made of the sums of eight-byte words in four lanes, which is as fast as
+  /// memory. The last 32 bytes are added a second time, in a sum of their own, so that no tail is left to process byte by
+  /// byte.
   @inline(__always)
   static func digest(_ bytes: RawSpan) -> UInt64 {
     let count = bytes.byteCount
@@ -68,7 +70,7 @@ struct RecentSegments {
       return sum
     }
     while offset + 32 <= count {
-      // Safe: bounds-checked load of a type in which every bit pattern is a value.
+      // Safe: a bounds-checked load of a type for which every bit pattern is valid.
       lanes = lanes &+ (unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD4<UInt64>.self))
       offset += 32
     }

@@ -1,24 +1,26 @@
 import Synchronization
 
-/// Captures that are read as one: the files of a ring, or those of several capture points.
+/// Captures that are read as one: the files of a ring buffer, or those of several capture points.
 ///
-/// They are read in the order of their first packets' times, those of equal times in the natural order of their names.
-/// Where files overlap in time their packets are merged by it. Flows, TLS, sessions and numbers continue from file to file.
+/// The files are read in the order of their first packets; with equal times in the natural order of their names.
+/// Packets of files that overlap in time are merged by time. Flows, TLS sessions and packet numbers continue from file
+/// to file.
 public struct Recording: Sendable {
-  /// In the order in which they are read, when `sort()` was called.
+  /// The files, in reading order after `sort()`.
   public private(set) var files: [RecordedFile] = []
-  /// The number of the first file in packets' numbers (`PacketNumber`); 0 when they are to have none.
+  /// The number of the first file in packet numbers (`PacketNumber`); 0: packet numbers have no file number.
   public var firstNumber = 0
 
+  /// A recording without files.
   public init() {}
 
-  /// One file, of which nothing is read ahead.
+  /// A recording of one file, of which no packet is read ahead.
   public init(_ file: consuming CaptureFile) { files = [RecordedFile(file)] }
 
   /// Adds a file.
   ///
-  /// With the second one all of them are read as far as their first packet; those that can be opened again are closed
-  /// then, so that their number is not limited.
+  /// From the second file on, each file is read up to its first packet, for its time. A file that can be opened again
+  /// is closed then, so that the number of files is not limited by the number of descriptors.
   public mutating func add(_ file: consuming CaptureFile, options: CaptureOptions) {
     files.append(RecordedFile(file))
     if files.count < 2 { return }
@@ -26,7 +28,7 @@ public struct Recording: Sendable {
     files[files.count - 1].lookAhead()
   }
 
-  /// Puts the files into the order in which they are read.
+  /// Sorts the files into reading order.
   public mutating func sort() {
     files.sort {
       if $0.firstTime != $1.firstTime { return $0.firstTime < $1.firstTime }
@@ -34,7 +36,7 @@ public struct Recording: Sendable {
     }
   }
 
-  /// Bytes of all files on disk; `nil` with a pipe among them.
+  /// The size of all files on disk in bytes; `nil` if one is a pipe.
   public var size: Int? {
     files.reduce(0 as Int?) { sum, file in sum.flatMap { sum in file.size.map { sum + $0 } } }
   }
@@ -44,18 +46,20 @@ public struct Recording: Sendable {
 public final class RecordedFile: Sendable {
   private struct State: ~Copyable {
     var firstTime = Timestamp.none
-    /// `nil` when it was closed meanwhile.
+    /// `nil` while the file is closed.
     var file: CaptureFile?
   }
 
-  /// The path that it was opened by; `-` is standard input.
+  /// The path with which the file was opened; `-` is standard input.
   public let path: String
+  /// The file format.
   public let format: CaptureFormat
-  /// Bytes on disk, `nil` for a pipe.
+  /// The size on disk in bytes; `nil` for a pipe.
   public let size: Int?
-  /// Of the first packet; not known without packets, and without times.
+  /// The time of the first packet; `Timestamp.none` for a packet without a time, for a file without packets, and before
+  /// the file was read ahead.
   public var firstTime: Timestamp { state.withLock { $0.firstTime } }
-  /// Link types that its header tells.
+  /// The link types in the file header.
   public let linkTypes: [LinkType]
   private let state: Mutex<State>
 
@@ -67,20 +71,20 @@ public final class RecordedFile: Sendable {
     state = Mutex(State(file: consume file))
   }
 
-  /// It can be opened again, and gives the same.
+  /// Whether the file can be opened again with the same contents.
   private var canBeOpenedAgain: Bool { path != "-" && size != nil }
 
   fileprivate func lookAhead() {
     state.withLock { state in
       guard var file = state.file.take() else { return }
-      // Errors are reported when it is read.
+      // Errors are reported when the file is read.
       _ = try? file.holdNext()
       state.firstTime = file.held?.packet.time ?? .none
       if !canBeOpenedAgain { state.file = consume file }
     }
   }
 
-  /// Gives the file away, opened.
+  /// Returns the file, opened, and gives up ownership of it.
   func open(_ options: CaptureOptions) throws(CaptureError) -> CaptureFile {
     if let file = state.withLock({ $0.file.take() }) { return file }
     guard let file = try CaptureInput.openCapture(path, options: options) else {
@@ -90,7 +94,7 @@ public final class RecordedFile: Sendable {
   }
 }
 
-/// The order that people expect of names with numbers in them: `cap2` before `cap10`.
+/// The natural order of names with numbers: `cap2` precedes `cap10`.
 package enum NaturalOrder {
   package static func precedes(_ a: String, _ b: String) -> Bool {
     let (a, b) = (Array(a.utf8), Array(b.utf8))
@@ -108,13 +112,13 @@ package enum NaturalOrder {
       }
     }
     if (i < a.count) != (j < b.count) { return i == a.count }
-    // They differ only in leading zeros.
+    // The names differ only in leading zeros.
     return a.lexicographicallyPrecedes(b)
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-  /// The digits from here on, without leading zeros.
+  /// The digits at the index, without leading zeros.
   private static func number(_ text: [UInt8], _ index: inout Int) -> ArraySlice<UInt8> {
     let start = index
     while index < text.count, isDigit(text[index]) { index += 1 }

@@ -1,42 +1,42 @@
-/// Reads the files of a recording into batches: a file that no other overlaps block by block, others packet by packet in
-/// the order of their times.
+/// Reads the files of a recording into batches: block by block if no other file overlaps in time, otherwise packet by
+/// packet in the order of time.
 struct RecordingReader {
   private let files: [RecordedFile]
   private let firstNumber: Int
   private let options: CaptureOptions
-  /// The first file that was not opened yet.
+  /// The index of the first file that was not opened yet.
   private var next = 0
-  /// Those that are open, in the order of the files.
+  /// The open files, in the order of `files`.
   private var open: [OpenFile] = []
-  /// The next file begins before packets that were read already, since no more files may be open.
+  /// Whether the next file begins before packets that were read already, because no more files could be opened.
   private var isBehind = false
-  /// Bytes of files that have been read.
+  /// The bytes read from files that are closed.
   private var bytesReadBefore = 0
-  /// Where packets wait for their turn in time, if they are to.
+  /// The packets that wait to be sorted by time, if packets are sorted.
   private var order: PacketOrder?
-  /// Packets were read before their turn.
+  /// Whether packets were read too early for lack of room.
   private var hadNoRoom = false
-  /// The clock by which a pipe is silent stands still while nobody waits for it: a reader that is held up by whoever
-  /// takes its output would take connections for silent whose packets are in the pipe.
+  /// The clock for the silence of a pipe advances only while the reader waits for it. Otherwise, a reader that its
+  /// consumer holds up would consider connections silent whose packets are in the pipe.
   private let began = ContinuousClock.now
-  /// What the reassembler was last told of that clock.
+  /// The time of that clock that the reassembler was told last.
   private var told: ContinuousClock.Instant
-  /// Something becomes due while the pipe is silent.
+  /// Whether anything becomes due while the pipe is silent.
   private var hasDue = false
-  /// Since when the pipe has been silent.
+  /// The time since which the pipe has been silent; `nil` if it is not.
   private var quietSince: ContinuousClock.Instant?
-  /// Of all files that have been read.
+  /// The summary of all files that were read.
   private(set) var end = CaptureFileEnd()
 
-  /// A class, because a file cannot be in an array.
+  /// A class, because a noncopyable file cannot be in an array.
   private final class OpenFile {
     var file: CaptureFile
     let index: Int
-    /// The latest time of a packet so far.
+    /// The latest packet time so far.
     var latest = Timestamp.none
-    /// Its part of the batch that is made at the moment.
+    /// The index of the file's part in the current batch.
     var part: Int?
-    /// It overlaps more files than may be merged.
+    /// Whether the file overlaps more files than may be merged.
     let isLate: Bool
 
     init(_ file: consuming CaptureFile, index: Int, isLate: Bool) {
@@ -46,10 +46,10 @@ struct RecordingReader {
     }
   }
 
-  /// Packets and copied bytes of a batch of merged files.
+  /// The most packets, and the most copied bytes, of a batch of merged files.
   private static let mergedPackets = 4_096
   private static let mergedBytes = 1 << 19
-  /// How often the reassembler is told the time.
+  /// The interval at which the reassembler is told the time.
   private static let tick = Duration.milliseconds(100)
 
   init(_ recording: Recording, options: CaptureOptions) {
@@ -62,12 +62,12 @@ struct RecordingReader {
     }
   }
 
-  /// Reads the next streams into `batch`; `false` when those were the last.
+  /// Reads the next stream events into `batch`. Returns `false` if no more follow.
   mutating func readBatch(_ batch: inout EventBatch, _ path: inout PacketPath) throws -> Bool {
     if open.isEmpty, next < files.count { openNext(&batch) }
     repeat {
       tellTime(&batch, &path.reassembler)
-      // Their bytes stand in no block, and another follows with the next packets.
+      // The bytes of these events are in no block, and the next packets bring another block.
       if !batch.isEmpty { return true }
       if order != nil {
         try readOrdered(&batch, &path)
@@ -83,10 +83,10 @@ struct RecordingReader {
 
   // MARK: a pipe that stays open
 
-  /// No input of the pipe came in time.
+  /// Whether no input of the pipe came within the patience.
   private var isQuiet: Bool { open.count == 1 && open[0].file.isQuiet }
 
-  /// Tells the reassembler the time while a pipe is read alone: that of packets stands still when none come.
+  /// Tells the reassembler the time while one pipe is read: without packets, the time of packets stands still.
   private mutating func tellTime(_ batch: inout EventBatch, _ reassembler: inout TCPReassembler) {
     guard open.count == 1, next == files.count, open[0].file.size == nil else { return }
     let now = max(told, began + open[0].file.waited)
@@ -98,12 +98,12 @@ struct RecordingReader {
         batch.add($0, $1, in: .none(blockLength: blockLength))
       }
     }
-    // What came since the last time becomes due as well, and so do packets that wait for their turn.
+    // Events since the last time become due as well, and so do packets that wait to be sorted.
     let waits = !isQuiet || hasDue || order?.isEmpty == false
     open[0].file.patience = waits ? Self.tick : nil
   }
 
-  /// Packets that wait for later ones have waited long enough.
+  /// Whether packets have waited for later ones as long as the reorder window.
   private var isWindowOver: Bool {
     guard isQuiet, let window = options.reorderWindow, window < .max, let quietSince else { return false }
     return quietSince.duration(to: began + open[0].file.waited) >= .nanoseconds(window)
@@ -130,7 +130,7 @@ struct RecordingReader {
     batch.files.append(part)
   }
 
-  /// Handles an error of reading a file: another failure than the file's own ends everything.
+  /// Handles an error in reading a file. Any other error than one of the file itself ends the reading of the recording.
   private mutating func end(_ file: OpenFile, _ failure: (any Error)?, _ batch: inout EventBatch) throws {
     var end = CaptureFileEnd(linkTypes: file.file.linkTypes, warnings: file.file.warnings, losses: file.file.losses)
     if let failure {
@@ -161,7 +161,7 @@ struct RecordingReader {
   // MARK: one file
 
   private mutating func read(_ file: OpenFile, _ batch: inout EventBatch, _ path: inout PacketPath) throws {
-    // Files whose time is not known follow when this one ends.
+    // Files without a known time follow after this one.
     let isFollowed = next < files.count && files[next].firstTime.isKnown
     let limit = isFollowed ? files[next].firstTime : Timestamp(nanoseconds: .max)
     batch.current = FilePart(file: file.index, latest: file.latest)
@@ -185,7 +185,7 @@ struct RecordingReader {
 
   private var isFull: Bool { open.count >= max(2, options.maximumMergedFiles) }
 
-  /// The open file whose packet is next, after opening those that begin before it; `nil` when no packet is left in them.
+  /// The open file with the earliest next packet, after opening files that begin before it; `nil` if no packet is left.
   private mutating func nextInTime(_ batch: inout EventBatch) throws -> OpenFile? {
     while let (file, time) = try earliest(&batch) {
       guard next < files.count, files[next].firstTime.isKnown, files[next].firstTime < time else { return file }
@@ -198,7 +198,8 @@ struct RecordingReader {
     return nil
   }
 
-  /// The open file whose packet is next, and when that was captured; a file without a further packet is closed.
+  /// The open file with the earliest next packet, and the time of that packet. Files without a further packet are
+  /// closed.
   private mutating func earliest(_ batch: inout EventBatch) throws -> (file: OpenFile, time: Timestamp)? {
     var first: (file: OpenFile, time: Timestamp)?
     for file in open {
@@ -209,7 +210,7 @@ struct RecordingReader {
         try end(file, failure, &batch)
         continue
       }
-      // Of equal times the earlier file's comes first.
+      // With equal times, the packet of the earlier file comes first.
       if let known = first, known.time <= held.packet.time { continue }
       first = (file, held.packet.time)
     }
@@ -226,13 +227,13 @@ struct RecordingReader {
     for file in open { file.file.handSecrets(to: &batch) }
   }
 
-  /// The parts of the files in a batch of merged ones, in the order of their first packets.
+  /// The parts of files in a batch of merged files, in the order of their first packets.
   private struct MergedParts {
     private(set) var all: [FilePart] = []
 
     init(of files: [OpenFile]) { for file in files { file.part = nil } }
 
-    /// Calls `body` while the batch's current part is that of the file.
+    /// Calls `body` with the file's part as the current part of the batch.
     mutating func withPart(
       of file: OpenFile, _ batch: inout EventBatch, _ body: (inout EventBatch) throws -> Void
     ) throws {
@@ -264,7 +265,7 @@ struct RecordingReader {
           if try batch.note(held.packet, held.bytes.rawBytes, path.filter) { order.add(held) }
         }
       }
-      // After the last file everything that waits is read.
+      // After the last file, all waiting packets are read.
       let isLast = file == nil && next == files.count && (!isQuiet || isWindowOver)
       while let packet = order.next(isLast: isLast) {
         batch.deliver(packet, &path)

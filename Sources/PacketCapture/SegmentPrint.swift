@@ -1,20 +1,20 @@
 import Bytes
 
-/// What two captures of a segment have in common, whatever the addresses are.
+/// The properties of a segment that its captures under different addresses have in common.
 struct SegmentPrint {
-  /// In the terms of one flow.
+  /// The direction in the flow with which it is compared.
   var direction: FlowDirection
   let time: Timestamp
   private let sequence: SequenceNumber
   private let acknowledgement: SequenceNumber
   private let flags: UInt8
   private let length: Int
-  /// Of the captured bytes; and of the first of them.
+  /// The length of the captured bytes, their digest, and the digest of the first of them.
   private let captured: Int
   private let digest: UInt64
   private let beginning: UInt64
 
-  /// Bytes that are compared where a segment was recorded in parts.
+  /// The number of bytes that are compared if a segment was recorded in different pieces.
   private static let beginningLength = 64
 
   init(_ segment: TCPSegment, _ payload: RawSpan, _ direction: FlowDirection, _ time: Timestamp) {
@@ -33,33 +33,33 @@ struct SegmentPrint {
 
   private var isBeginning: Bool { flags & TCPSegment.Flags.syn.rawValue != 0 }
 
-  /// It was captured with all of its data, which it has.
+  /// Whether the segment has data, all of which was captured.
   var hasWholeData: Bool { captured > 0 && captured == length }
 
-  /// Both are captures of the same packet, as far as its TCP segment tells.
+  /// Whether both are captures of the same packet, judging by the TCP segment.
   func isSame(as other: SegmentPrint) -> Bool {
     sequence == other.sequence && direction == other.direction && acknowledgement == other.acknowledgement
       && flags == other.flags && length == other.length && captured == other.captured && digest == other.digest
   }
 
-  /// What two segments at the same place say about their connections.
+  /// What two segments at the same sequence number say about their connections.
   enum Likeness {
-    /// Nothing: they stand elsewhere, or were captured at other times.
+    /// Nothing: different sequence numbers or times.
     case none
-    /// Neither has data, and they are the same.
+    /// Equal segments without data.
     case empty
-    /// They have the same data.
+    /// The same data.
     case data
-    /// Their data begin alike, and were recorded in other parts.
+    /// Data that begin alike, but in pieces of different lengths.
     case beginning
-    /// They have other data, or begin at other numbers: the connections are two.
+    /// Different data, or different initial sequence numbers: two connections.
     case different
   }
 
   func likeness(to other: SegmentPrint) -> Likeness {
     guard direction == other.direction else { return .none }
     if sequence != other.sequence {
-      // An end begins at one number.
+      // An endpoint has one initial sequence number.
       return isBeginning && other.isBeginning ? .different : .none
     }
     if length == 0 && other.length == 0 {
@@ -71,7 +71,7 @@ struct SegmentPrint {
     return beginning == other.beginning ? .beginning : .different
   }
 
-  /// The same for a segment of which only a digest is left.
+  /// Like `likeness(to:)`, for a segment of which only a digest was kept.
   func likeness(to known: RecentSegments.Segment) -> Likeness {
     guard hasWholeData, captured == known.length else { return .none }
     return digest == known.digest ? .data : .different

@@ -1,13 +1,14 @@
 import Bytes
 
-/// Segments on their way to the reassembler.
+/// Segments that wait for the reassembler.
 ///
-/// With thousands of connections the state of none is in the processor's cache, and a segment would wait several times
-/// for memory. So what a few dozen segments need is asked for before the first is received.
+/// With thousands of connections, the state of a connection is not in the processor's cache, and each segment would
+/// wait for memory several times. So the state for a few dozen segments is prefetched before the first one is
+/// processed.
 struct SegmentQueue: Sendable {
   private struct Entry {
     var segment: TCPSegment
-    /// In the window.
+    /// The payload's range in the window.
     var payload: Range<Int>
     var time: Timestamp
     var packet: Int
@@ -20,7 +21,7 @@ struct SegmentQueue: Sendable {
   var isEmpty: Bool { entries.isEmpty }
   var isFull: Bool { entries.count == Self.length }
 
-  /// - Parameter hash: what the reassembler's `prepare(for:)` returned.
+  /// - Parameter hash: the result of the reassembler's `prepare(for:)`.
   @inline(__always)
   mutating func append(_ segment: TCPSegment, _ payload: Range<Int>, time: Timestamp, packet: Int, hash: UInt64) {
     entries.append(Entry(segment: segment, payload: payload, time: time, packet: packet, hash: hash))
@@ -28,7 +29,7 @@ struct SegmentQueue: Sendable {
 
   /// Passes the segments to the reassembler, in order.
   ///
-  /// - Parameter window: their payloads stand in it.
+  /// - Parameter window: the bytes that the ranges of payloads refer to.
   @inline(__always)
   mutating func receiveAll(
     in window: RawSpan, _ reassembler: inout TCPReassembler, _ emit: StreamReceiver

@@ -1,12 +1,13 @@
 /// A part of a recording: all packets between some pairs of hosts.
 ///
-/// Ports do not matter, so that notifications resent on another connection are in the same part.
+/// Ports are ignored, so that notifications resent on another connection are in the same part.
 public struct Shard: Sendable, Hashable {
-  /// From 1.
+  /// The number of the part, from 1.
   public let number: Int
+  /// The number of parts.
   public let count: Int
 
-  /// `nil` unless `number` is one of 1 to `count`.
+  /// Part `number` of `count`; `nil` unless 1 ≤ `number` ≤ `count`.
   public init?(number: Int, of count: Int) {
     guard count > 0, (1...count).contains(number) else { return nil }
     (self.number, self.count) = (number, count)
@@ -19,12 +20,12 @@ public struct Shard: Sendable, Hashable {
     Self.hash(segment.source.address, segment.destination.address) % UInt64(count) == UInt64(number - 1)
   }
 
-  /// The same for both directions, and in every process.
+  /// Equal for both directions, and in every process.
   private static func hash(_ a: IPAddress, _ b: IPAddress) -> UInt64 { mixed(a) &+ mixed(b) }
 
   private static func mixed(_ address: IPAddress) -> UInt64 { mixed(mixed(address.high) ^ address.low) }
 
-  /// The last steps of SplitMix64.
+  /// The finalizer of SplitMix64.
   private static func mixed(_ value: UInt64) -> UInt64 {
     var value = value &+ 0x9e37_79b9_7f4a_7c15
     value = (value ^ value >> 30) &* 0xbf58_476d_1ce4_e5b9

@@ -1,13 +1,13 @@
-/// How many segments had come at which time of the reader's clock, so that a connection's silence can be told without a
-/// time of each of its segments.
+/// The number of segments received by times of the reader's clock, to detect silent connections without a time for each
+/// segment.
 struct SilenceClock {
   private var moments: [(received: Int, time: ContinuousClock.Instant)] = []
-  /// The segments that had come `linger` ago.
+  /// The number of segments received more than `linger` ago.
   private(set) var received = 0
 
-  /// Notes the segments that have come so far.
+  /// Notes the number of segments received so far.
   ///
-  /// - Returns: there are some that came less than `linger` ago.
+  /// - Returns: whether any segment was received less than `linger` ago.
   mutating func note(_ received: Int, at now: ContinuousClock.Instant, linger: Duration) -> Bool {
     if received > (moments.last?.received ?? self.received) { moments.append((received, now)) }
     let passed = moments.prefix { $0.time.duration(to: now) >= linger }

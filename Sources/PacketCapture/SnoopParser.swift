@@ -9,7 +9,7 @@ import Bytes
 struct SnoopParser: CaptureParser {
   private let maximumPacketLength: Int
   private var number = 0
-  /// Packets that were dropped up to the latest one.
+  /// The packets dropped up to the latest one, as the file counts them.
   private(set) var dropped = 0
   let linkType: LinkType
   static let headerLength = 16

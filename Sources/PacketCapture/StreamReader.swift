@@ -2,14 +2,20 @@ import Bytes
 import Dispatch
 import Synchronization
 
-/// Reads a capture file on a separate thread, up to reassembled streams, a few blocks ahead of the consumer.
+/// Reads a capture on a separate thread, up to reassembled streams, a few blocks ahead of the consumer.
 ///
-/// Copying a gigabyte out of the page cache, decoding its packets and putting streams in order takes about as long as
-/// taking the streams apart; on two cores the two happen at the same time.
+/// Copying a gigabyte from the page cache, decoding its packets and reassembling streams takes about as long as
+/// dissecting the streams; on two cores both happen at the same time. Reading begins with the initializer and ends with
+/// `forEachBatch(idle:_:)` or when the reader is released.
 public final class StreamReader {
   private let work: ReadingWork
 
-  /// Starts reading a file. `filter` is used on the reading thread only.
+  /// Starts reading a file.
+  ///
+  /// - Parameters:
+  ///   - file: the file; the reader takes ownership.
+  ///   - options: limits on memory, and what to read.
+  ///   - filter: packets that do not match are not decoded. The reader copies the filter for its thread.
   public convenience init(_ file: consuming CaptureFile, options: CaptureOptions, filter: PacketFilter? = nil) {
     self.init(Recording(file), options: options, filter: filter)
   }
@@ -17,8 +23,12 @@ public final class StreamReader {
   /// Starts reading a recording of any number of files.
   ///
   /// - Parameters:
-  ///   - depth: batches that are read ahead at most.
-  ///   - queue: read on this one, a batch at a time, so that its other work comes between; `nil`: on a thread of its own.
+  ///   - recording: the files, in reading order.
+  ///   - options: limits on memory, and what to read.
+  ///   - filter: packets that do not match are not decoded. The reader copies the filter for its thread.
+  ///   - depth: the most batches that are read ahead.
+  ///   - queue: a queue to read on, one batch at a time, so that other work on the queue can run in between; `nil`: a
+  ///     thread of the reader's own.
   public init(
     _ recording: Recording, options: CaptureOptions, filter: PacketFilter? = nil, depth: Int = 4,
     queue: DispatchQueue? = nil
@@ -27,28 +37,31 @@ public final class StreamReader {
     work.start()
   }
 
-  /// A queue to read on.
+  /// A queue to read on, for several recordings in a row.
   public static func makeQueue() -> DispatchQueue { DispatchQueue(label: "apnscope.reading", qos: .userInitiated) }
 
   deinit { work.cancel() }
 
-  /// Calls `body` with one batch after the other, until the file ends or `body` returns `false`.
+  /// Calls `body` with one batch after the other, until the capture ends or `body` returns `false`. To be called once.
   ///
-  /// - Parameter idle: asked five times a second while nothing comes, as from a quiet pipe; `false` ends it.
-  /// - Returns: the summary of all files together after they were read, or `nil` if reading was ended before; the
-  ///   `files` of batches describe each.
-  /// - Throws: what filtering threw, or reading the only file; the batches before it have been handed over.
+  /// - Parameters:
+  ///   - idle: called five times a second while nothing arrives, as from a quiet pipe; `false` ends the reading.
+  ///   - body: receives a batch, which is borrowed for the call.
+  /// - Returns: the summary of all files after they were read; `nil` if `idle` or `body` ended the reading. The `files`
+  ///   of batches have a summary of each file.
+  /// - Throws: what `body` throws; a `CaptureError` if the filter does not compile for a link type, or if the only file
+  ///   cannot be read. `body` has received all batches before the error.
   public func forEachBatch(
     idle: () -> Bool, _ body: (borrowing EventBatch) throws -> Bool
   ) throws -> CaptureFileEnd? {
     try forEachBatch(ahead: 1, idle: idle) { try body($0[0]) }
   }
 
-  /// The same for a consumer that looks ahead.
+  /// Like `forEachBatch(idle:_:)`, for a consumer that looks ahead.
   ///
   /// - Parameters:
-  ///   - ahead: batches to look at, if they have come.
-  ///   - body: takes the first of the batches. The others come again.
+  ///   - ahead: the most batches to look at, if they have arrived.
+  ///   - body: consumes the first of the batches; the others are passed again.
   package func forEachBatch(
     ahead: Int, idle: () -> Bool, _ body: ([EventBatch]) throws -> Bool
   ) throws -> CaptureFileEnd? {
@@ -75,23 +88,25 @@ public final class StreamReader {
   }
 }
 
-/// The summary of a file after it was read.
+/// The summary of a file, or of all files of a recording, after reading.
 public struct CaptureFileEnd: Sendable {
+  /// The link types, in the order in which they appear, at most 64.
   public var linkTypes: [LinkType] = []
+  /// The problems of the files, for the user.
   public var warnings: [String] = []
-  /// Packets that the capture lost.
+  /// The packets that were lost in capturing.
   public var losses: [CaptureLoss] = []
-  /// Why it was not read to its end, or not at all, when the operating system did not let it be read.
+  /// The error if the operating system failed to open the file or to read it to its end.
   public var failure: CaptureError?
 }
 
-/// What the consuming thread takes of the reading one.
+/// What the reading thread passes to the consuming thread.
 private enum Delivery: Sendable {
   case batch(EventBatch)
   case end
 }
 
-/// What the reading thread works with.
+/// The state of the reading thread.
 private struct Reading {
   private var source: RecordingReader
   private var path: PacketPath
@@ -104,7 +119,7 @@ private struct Reading {
     shard = options.shard
   }
 
-  /// `false` after the last one.
+  /// Reads a batch. Returns `false` for the last one.
   mutating func read(_ batch: inout EventBatch) -> Bool {
     batch.removeAll()
     batch.shard = shard
@@ -123,14 +138,14 @@ private struct Reading {
   }
 }
 
-/// What both threads see: the state of reading behind a lock that is free whenever it is taken, since the consuming
-/// thread wants it only after the end; and batches, each of which belongs to one thread.
+/// The state that both threads share: the state of reading, behind a lock that is never contended, since the consuming
+/// thread takes it only after the end; and batches, each of which belongs to one thread.
 private final class ReadingWork: Sendable {
   private let reading: Mutex<Reading>
   private let ready = Handover<Delivery>()
-  /// Used ones, whose memory is used again.
+  /// Consumed batches, whose memory is reused.
   private let spare = Mutex<[EventBatch]>([])
-  /// Batches that may be read ahead; -1: none may, and reading has stopped for that.
+  /// The number of batches that may be read ahead; −1: none, and the reading has stopped.
   private let room: Mutex<Int>
   private let hasRoom = DispatchSemaphore(value: 0)
   private let isCancelled = Atomic<Bool>(false)
@@ -141,7 +156,7 @@ private final class ReadingWork: Sendable {
     self.queue = queue ?? StreamReader.makeQueue()
     isShared = queue != nil
     room = Mutex(max(1, depth) - 1)
-    // The caller's filter may still be used by the thread of a recording before, and is for the next one.
+    // The caller may still use the filter, also for the next recording.
     reading = Mutex(Reading(recording, options, filter?.another()))
   }
 
@@ -159,13 +174,13 @@ private final class ReadingWork: Sendable {
         if hasRoomNow { start() }
         return
       }
-      // A thread that waits goes on sooner than a queue starts again.
+      // A waiting thread resumes faster than a queue starts a block.
       if !hasRoomNow { hasRoom.wait() }
     }
     ready.put(.end)
   }
 
-  /// `false` after the last one.
+  /// Reads a batch. Returns `false` for the last one.
   private func readBatch() -> Bool {
     var batch = spare.withLock { $0.popLast() } ?? EventBatch()
     let hasMore = reading.withLock { $0.read(&batch) }
@@ -175,7 +190,7 @@ private final class ReadingWork: Sendable {
 
   // MARK: the consuming thread
 
-  /// Waits for the next batch; `nil` when none came in time.
+  /// Waits for the next batch; `nil` if none arrived in time.
   func next(within interval: DispatchTimeInterval) -> Delivery? { ready.take(within: interval) }
 
   func giveBack(_ batch: consuming EventBatch) {
@@ -195,7 +210,7 @@ private final class ReadingWork: Sendable {
 
   func end() throws -> CaptureFileEnd { try reading.withLock { try $0.end() } }
 
-  /// Ends the reading thread soon and drops its batches.
+  /// Makes the reading thread end soon and drops its batches.
   func cancel() {
     isCancelled.store(true, ordering: .relaxed)
     makeRoom()

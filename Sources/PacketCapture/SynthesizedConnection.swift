@@ -1,28 +1,28 @@
 import Bytes
 
-/// Makes the packets of a TCP connection from the bytes of its ends: IP and TCP headers with sequence numbers and
+/// Makes the packets of a TCP connection from the bytes of its endpoints: IP and TCP headers with sequence numbers and
 /// checksums, without a link layer (`LinkType.raw`).
 ///
-/// Bytes may come in any order, as packets of a capture do. An end acknowledges what it has got without a gap by then, or
-/// as much as it is said to have.
+/// Bytes may be passed in any order, as in the packets of a capture. An endpoint acknowledges what it has received
+/// without a gap, or the number of bytes that the caller gives.
 package struct SynthesizedConnection: Sendable {
-  /// Largest payload of a packet: with its headers it fills an IPv4 packet. It is the MSS that both ends name.
+  /// The largest payload of a packet: with its headers it fills an IPv4 packet. It is the MSS of both endpoints.
   package static let segmentLength = 65_495
 
-  /// One end, and what it has sent.
+  /// One endpoint, and the bytes it has sent.
   private struct End: Sendable {
     var endpoint: Endpoint
-    /// The sequence number of its SYN.
+    /// The sequence number of the SYN.
     var initial: UInt32
-    /// Bytes that it sends altogether; its FIN comes after them.
+    /// The number of bytes that it sends in total; its FIN follows them.
     var total: Int
-    /// Bytes that were sent without a gap, and those behind one, sorted.
+    /// The number of bytes sent without a gap, and the ranges after a gap, sorted.
     var next = 0
     var later: [Range<Int>] = []
     var hasFIN = false
 
     func sequence(at offset: Int) -> UInt32 { initial &+ 1 &+ UInt32(truncatingIfNeeded: offset) }
-    /// The sequence number that its peer expects.
+    /// The next sequence number that the peer expects.
     var expected: UInt32 { sequence(at: next) &+ (hasFIN && next >= total ? 1 : 0) }
 
     mutating func note(_ range: Range<Int>) {
@@ -49,10 +49,11 @@ package struct SynthesizedConnection: Sendable {
   private var server: End
 
   /// - Parameters:
-  ///   - number: the initial sequence numbers are made of it, so that a later connection between the same ends has others.
-  ///   - clientBytes: all that the client sends.
+  ///   - number: determines the initial sequence numbers, so that connections between the same endpoints differ.
+  ///   - clientBytes: the number of bytes that the client sends in total.
+  ///   - serverBytes: the number of bytes that the server sends in total.
   package init(number: Int, client: Endpoint, server: Endpoint, clientBytes: Int, serverBytes: Int) {
-    // An odd factor: no two numbers of 32 bits have the same product.
+    // The factor is odd, so no two 32-bit numbers have the same product.
     let initial = UInt32(truncatingIfNeeded: number) &* 0x9e37_79b1
     self.client = End(endpoint: client, initial: initial, total: clientBytes)
     self.server = End(endpoint: server, initial: initial &+ 0x8000_0000, total: serverBytes)
@@ -60,7 +61,7 @@ package struct SynthesizedConnection: Sendable {
 
   // MARK: packets
 
-  /// SYN, SYN-ACK and ACK.
+  /// The SYN, SYN-ACK and ACK.
   package func handshake() -> [[UInt8]] {
     [
       packet(fromClient: true, sequence: client.initial, acknowledging: nil, Flags.syn),
@@ -73,9 +74,9 @@ package struct SynthesizedConnection: Sendable {
     ]
   }
 
-  /// Bytes of one end, in as many packets as they take.
+  /// The packets with bytes of one endpoint.
   ///
-  /// - Parameter acknowledged: bytes of the other end that it has got.
+  /// - Parameter acknowledged: the number of bytes of the other endpoint to acknowledge; `nil`: those without a gap.
   package mutating func data(
     _ bytes: RawSpan, at offset: Int, fromClient: Bool, acknowledging acknowledged: Int? = nil
   ) -> [[UInt8]] {
@@ -100,7 +101,7 @@ package struct SynthesizedConnection: Sendable {
     return packets
   }
 
-  /// A FIN behind all bytes of an end, or a RST behind those that it has sent.
+  /// A FIN after all bytes of an endpoint, or a RST after the bytes it has sent.
   package mutating func closing(fromClient: Bool, isReset: Bool) -> [UInt8] {
     let sender = fromClient ? client : server
     if !isReset {
@@ -112,12 +113,12 @@ package struct SynthesizedConnection: Sendable {
       Flags.acknowledgement | (isReset ? Flags.reset : Flags.fin))
   }
 
-  /// - Parameter number: the sequence number that is acknowledged.
+  /// - Parameter number: the sequence number to acknowledge.
   private func packet(
     fromClient: Bool, sequence: UInt32, acknowledging number: UInt32?, _ flags: UInt8, _ payload: RawSpan = RawSpan()
   ) -> [UInt8] {
     let (source, destination) = fromClient ? (client.endpoint, server.endpoint) : (server.endpoint, client.endpoint)
-    // MSS, no operation, window scale: what is sent is never more than the window.
+    // MSS, no-operation, window scale: no more is ever sent than the window allows.
     let options: [UInt8] =
       flags & Flags.syn == 0
       ? [] : [2, 4, UInt8(Self.segmentLength >> 8), UInt8(Self.segmentLength & 0xff), 1, 3, 3, 14]
@@ -146,7 +147,7 @@ package struct SynthesizedConnection: Sendable {
     return packet
   }
 
-  /// Version, length, do not fragment, 64 hops, TCP.
+  /// The IPv4 header: version, length, don't fragment, 64 hops, TCP.
   private static func header(v4 source: Endpoint, _ destination: Endpoint, _ length: Int) -> [UInt8] {
     var header = ByteWriter(capacity: 64)
     header.write(bigEndian: UInt16(0x4500))
@@ -176,7 +177,7 @@ package struct SynthesizedConnection: Sendable {
 
   // MARK: checksums
 
-  /// The sum of 16-bit words; an odd byte is the high one of a word.
+  /// The sum of 16-bit words; an odd last byte is the high byte of a word.
   private static func sum(_ bytes: RawSpan, _ sum: UInt64) -> UInt64 {
     var sum = sum
     var offset = 0
@@ -196,10 +197,10 @@ package struct SynthesizedConnection: Sendable {
 }
 
 extension SynthesizedConnection {
-  /// Bytes that `write` writes.
+  /// The number of bytes that `write` writes.
   package static let writtenLength = 52
 
-  /// Both ends and their bytes, before anything was sent.
+  /// Writes the endpoints and their numbers of bytes, before anything is sent.
   package static func write(
     client: Endpoint, server: Endpoint, clientBytes: Int, serverBytes: Int, into output: inout ByteWriter
   ) {
@@ -212,7 +213,7 @@ extension SynthesizedConnection {
     output.write(bigEndian: serverBytes)
   }
 
-  /// Reads what `write` wrote; `nil` when there are fewer.
+  /// Reads what `write` wrote; `nil` if there are fewer bytes.
   package init?(number: Int, parsing bytes: RawSpan) {
     guard bytes.byteCount >= Self.writtenLength else { return nil }
     func endpoint(at offset: Int) -> Endpoint {

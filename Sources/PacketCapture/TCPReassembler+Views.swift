@@ -1,11 +1,13 @@
 import Bytes
 
-/// Flows that are one connection under other addresses (`ConnectionViews`): their segments are those of the connection.
+/// Flows that are the same connection under different addresses (`ConnectionViews`): their segments are processed as
+/// segments of that connection.
 ///
-/// They are not passed over, because what one interface has lost another may have. A packet that was captured twice
-/// counts once: else the second one would be a retransmission, and its FIN another end.
+/// They are not skipped, because one interface may have captured what another one lost. A packet that was captured
+/// twice counts once: otherwise the second capture would be a retransmission, and its FIN another end.
 extension TCPReassembler {
-  /// Begins a connection in a slot that was just taken; `false` when it may be a view of another, and is pending.
+  /// Begins a connection in a slot that was just taken. Returns `false` if the flow may be a view of another
+  /// connection, and is pending.
   mutating func begin(
     _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) -> Bool {
@@ -38,7 +40,7 @@ extension TCPReassembler {
     return candidates(near: segment, at: position)
   }
 
-  /// The connections whose beginning was not captured under their addresses, and comes now under others.
+  /// The connections whose beginning was not captured under their own addresses, and now appears under different ones.
   private func candidates(
     begunBefore segment: TCPSegment, at position: StreamPosition
   ) -> [ConnectionViews.Candidate] {
@@ -64,12 +66,12 @@ extension TCPReassembler {
     !connections[slot].isFree && !connections[slot].isClosed
   }
 
-  /// How far a flow whose beginning was not captured may be from the numbers of a connection: one of the two is exact
-  /// but for what was sent within the delay, the other but for what was not acknowledged.
+  /// How far the numbers of a flow whose beginning was not captured may be from those of a connection. One of the two
+  /// numbers is exact except for bytes sent within the delay; the other except for bytes not yet acknowledged.
   private static let nearest = 1 << 10
   private static let farthestNumbers = 1 << 20
 
-  /// The connections that a segment from the middle of a stream, or a SYN-ACK, may belong to.
+  /// The connections to which a segment from the middle of a stream, or a SYN-ACK, may belong.
   private func candidates(near segment: TCPSegment, at position: StreamPosition) -> [ConnectionViews.Candidate] {
     guard segment.flags.contains(.ack), connections.count <= options.maximumComparedConnections else { return [] }
     let sequence = segment.flags.contains(.syn) ? segment.sequence.advanced(by: 1) : segment.sequence
@@ -80,7 +82,7 @@ extension TCPReassembler {
         distance(of: segment, sequence, sender: 2 * other + (position.direction == .reverse ? 0 : 1))
       )
       guard same != nil || flipped != nil else { continue }
-      // Where the two ends' numbers are near each other, those that are nearer tell which end it is.
+      // If the numbers of both endpoints are close to each other, the closer match decides about the direction.
       let isFlipped = (flipped ?? .max) < (same ?? .max)
       found.append(
         .init(slot: other, opened: openedAt[other], isFlipped: isFlipped, isInMiddle: !segment.flags.contains(.syn)))
@@ -89,11 +91,11 @@ extension TCPReassembler {
     return found
   }
 
-  /// How far a segment's numbers are from those of a connection; `nil` when it cannot belong to it.
+  /// The distance of a segment's numbers from those of a connection; `nil` if the segment cannot belong to it.
   private func distance(of segment: TCPSegment, _ sequence: SequenceNumber, sender: Int) -> Int? {
     switch (streams[sender].distance(of: sequence), streams[sender ^ 1].distance(of: segment.acknowledgement)) {
     case (nil, nil): return nil
-    // Nothing is known of one side: the other has to be exact.
+    // One side is unknown, so the other has to be exact.
     case (let known?, nil), (nil, let known?): return known == 0 ? 0 : nil
     case (let sent?, let received?):
       let (nearer, farther) = (min(abs(sent), abs(received)), max(abs(sent), abs(received)))
@@ -101,7 +103,8 @@ extension TCPReassembler {
     }
   }
 
-  /// The only segment so far is the last one of a connection that has ended, under other addresses: it opens nothing.
+  /// Whether the flow's only segment so far is the last one of an ended connection, under different addresses. Such a
+  /// flow opens no connection.
   private mutating func isLate(_ segment: TCPSegment, at position: StreamPosition) -> Bool {
     let slot = position.slot
     guard segment.payloadLength == 0, segment.flags.contains(.ack), !segment.flags.contains(.syn),
@@ -111,7 +114,7 @@ extension TCPReassembler {
     where other != slot && connections[other].isClosed && !connections[other].isFree && connections[other].role.isOwn {
       for isFlipped in [false, true] {
         let sender = 2 * other + ((position.direction == .reverse) != isFlipped ? 1 : 0)
-        // Behind all data, or behind the FIN as well.
+        // After all data, or also after the FIN.
         guard let sent = streams[sender].distance(of: segment.sequence), (0...1).contains(sent),
           let received = streams[sender ^ 1].distance(of: segment.acknowledgement), (0...1).contains(received),
           streams[sender].next + streams[sender ^ 1].next > 0
@@ -141,7 +144,7 @@ extension TCPReassembler {
     }
   }
 
-  /// Compares a segment with what is left of those of a connection that was not watched before.
+  /// Compares a segment with the kept segments of a connection that was not watched before.
   private func likeness(
     of print: SegmentPrint, _ segment: TCPSegment, to candidate: ConnectionViews.Candidate
   ) -> SegmentPrint.Likeness {
@@ -150,7 +153,7 @@ extension TCPReassembler {
     guard openedAt[candidate.slot] == candidate.opened, streams[stream].start == .known else { return .none }
     let offset = streams[stream].offset(of: segment.sequence)
     if segment.flags.contains(.syn) {
-      // The first byte has a place in front of all that are known, and not far from them.
+      // The first byte comes before all known ones, and close to them.
       return offset < 0 && offset >= -Self.farthestNumbers ? .none : .different
     }
     if segment.flags.contains(.rst) {
@@ -165,7 +168,7 @@ extension TCPReassembler {
     return print.likeness(to: latest)
   }
 
-  /// A connection without data ends: what is known of the flow is all.
+  /// Decides about a flow without data whose connection ends: no more will be known about it.
   private mutating func endWithoutData(_ slot: Int, _ emit: StreamReceiver) {
     let verdict = finalVerdict(slot)
     if case .view = verdict { settle([(slot, verdict)], emit) }
@@ -179,14 +182,14 @@ extension TCPReassembler {
     }
   }
 
-  /// Decides what a pending flow is, because nothing more of it is waited for.
+  /// Decides about a pending flow, because no more segments are awaited.
   mutating func settlePending(_ slot: Int, _ emit: StreamReceiver) {
     guard connections[slot].role.isPending else { return }
     settle([(slot, finalVerdict(slot))], emit)
     stopWatching()
   }
 
-  /// A held segment, and the connection that it belongs to.
+  /// A held segment, and the connection to which it belongs.
   private struct Replayed {
     let held: ConnectionViews.Held
     let slot: Int
@@ -194,14 +197,14 @@ extension TCPReassembler {
     let direction: FlowDirection
   }
 
-  /// Acts on what was decided of pending flows. Of several views the segments that they have held follow in the order in
-  /// which they came: the first capture of a packet counts.
+  /// Acts on the verdicts on pending flows. The held segments of several views are processed in the order of their
+  /// arrival, since the first capture of a packet counts.
   private mutating func settle(_ decided: [(slot: Int, verdict: ConnectionViews.Verdict)], _ emit: StreamReceiver) {
     var segments: [Replayed] = []
     var candidates: [ConnectionViews.Candidate] = []
     for (slot, verdict) in decided {
       if case .undecided = verdict { continue }
-      // One that was decided just before, and begins alike, may be what it is a view of.
+      // A flow that was decided just before, and begins alike, may be the connection of which this one is a view.
       if case .other = verdict, views.pending[slot]?.candidates.isEmpty == false { continue }
       guard let flow = views.settle(slot) else { continue }
       candidates += flow.candidates
@@ -226,7 +229,7 @@ extension TCPReassembler {
     closeDeferred(candidates, emit)
   }
 
-  /// The flow is a connection of its own.
+  /// Makes the flow a connection of its own.
   private mutating func open(_ slot: Int, as flow: ConnectionViews.Pending, _ emit: StreamReceiver) {
     guard let first = flow.held.first else { return }
     connections[slot].role = .own
@@ -237,7 +240,7 @@ extension TCPReassembler {
     emit(.connection(.opened(flow.flow)), .whole(slot, first.time, first.packet))
   }
 
-  /// The flow is a view of the connection; `false` if that has ended.
+  /// Makes the flow a view of the connection. Returns `false` if the connection has ended.
   private mutating func join(
     _ slot: Int, _ flow: ConnectionViews.Pending, to candidate: ConnectionViews.Candidate, _ emit: StreamReceiver
   ) -> Bool {
@@ -260,7 +263,7 @@ extension TCPReassembler {
 
   // MARK: views
 
-  /// Takes a segment of a flow that is pending or a view; `false` when it begins a connection in the same slot.
+  /// Takes a segment of a flow that is pending or a view. Returns `false` if it begins a connection in the same slot.
   mutating func receiveElsewhere(
     _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) -> Bool {
@@ -292,7 +295,7 @@ extension TCPReassembler {
     }
   }
 
-  /// The view's flow is one that has ended as the connection has: so late packets of it open nothing.
+  /// Makes the flow of a view an ended connection, as its connection has ended, so that late packets do not open it.
   private mutating func leave(_ slot: Int, _ other: Int, _ isFlipped: Bool) {
     connections[slot].role = .own
     connections[slot].isClosed = true
@@ -306,14 +309,14 @@ extension TCPReassembler {
     }
   }
 
-  /// Takes a segment of a connection that others are compared with, or that has views.
+  /// Takes a segment of a connection with which flows are compared, or that has views.
   mutating func receiveWatched(
     _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) {
     let slot = position.slot
     let print = SegmentPrint(segment, payload, position.direction, position.time)
     let opened = openedAt[slot]
-    // What a view has held was captured before.
+    // Segments that a view has held were captured before.
     settle(views.compare(print, of: slot), emit)
     stopWatching()
     guard isOpen(slot), openedAt[slot] == opened, !views.isCopy(print, of: slot) else { return }
@@ -327,9 +330,9 @@ extension TCPReassembler {
 
   // MARK: ends
 
-  /// Flows that are pending may be views of a connection that has ended: its end waits for them.
+  /// Defers the end of a connection while pending flows may be views of it.
   ///
-  /// - Returns: whether it does.
+  /// - Returns: whether the end is deferred.
   mutating func deferClosing(_ slot: Int, _ time: Timestamp) -> Bool {
     guard connections[slot].isWatched, !views.pending(on: slot).isEmpty else { return false }
     if connections[slot].deferral == nil {
@@ -350,7 +353,7 @@ extension TCPReassembler {
     }
   }
 
-  /// The connection has ended: its views have as well, and what might have been one is not.
+  /// Ends the views of a connection that has ended, and decides about flows that might have been views of it.
   mutating func endViews(_ slot: Int, _ emit: StreamReceiver) {
     guard connections[slot].isWatched else { return }
     connections[slot].isWatched = false
@@ -360,7 +363,7 @@ extension TCPReassembler {
     stopWatching()
   }
 
-  /// The slot of a view is wanted for another connection.
+  /// Detaches a view whose slot is needed for another connection.
   mutating func dropView(_ slot: Int) {
     guard case .view(let other, _) = connections[slot].role else { return }
     views.remove(view: slot, of: other)
@@ -370,7 +373,7 @@ extension TCPReassembler {
 }
 
 extension DirectionalStream {
-  /// How far a sequence number is from the next one; `nil` when nothing is known of the stream.
+  /// The distance of a sequence number from the next expected one; `nil` if nothing is known of the stream.
   @inline(__always)
   fileprivate func distance(of sequence: SequenceNumber) -> Int? {
     start == .unknown && !hasHint ? nil : offset(of: sequence) - next

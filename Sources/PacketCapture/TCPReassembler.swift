@@ -1,15 +1,17 @@
 import Bytes
 
-/// From TCP segments in the order of a capture to the bytes of each direction in the order they were sent.
+/// Reassembles TCP streams: from segments in the order of a capture to the bytes of each direction in the order they
+/// were sent.
 ///
-/// Bytes that come in order pass through borrowed, without a copy or an allocation. Others wait, within the limits of
-/// `ReassemblyOptions`. Where bytes are sent twice the first ones captured count. A gap is declared late: when the peer
-/// acknowledged the missing bytes and the connection went on for a while, when a limit is hit, or at the end.
+/// Bytes that arrive in order pass through borrowed, without a copy or an allocation. Other bytes wait, within the
+/// limits of `ReassemblyOptions`. Where bytes were captured more than once, the first ones are delivered. A gap is
+/// declared late: after the peer acknowledged the missing bytes and the connection went on for a while, at a limit, or
+/// at the end.
 public struct TCPReassembler {
-  /// What the segments of a flow belong to.
+  /// How the segments of a flow are assigned to a connection.
   enum Role {
     case own
-    /// Not known yet (`ConnectionViews`).
+    /// Undecided yet (`ConnectionViews`).
     case pending
     case view(of: Int, isFlipped: Bool)
 
@@ -21,34 +23,35 @@ public struct TCPReassembler {
     var flow: Flow
     var hash: UInt64
     var lastPacket: Int
-    /// Segments of all connections up to its last one: packets' numbers do not compare where files are merged.
+    /// The number of segments of all connections up to the last one of this connection: packet numbers cannot be
+    /// compared across merged files.
     var lastReceived = 0
     var initiatorIsKnown = false
-    /// All events were emitted, or none are; the flow is kept so that late packets do not open it again.
+    /// Whether all events were emitted, or none will be; the flow is kept so that late packets do not open it again.
     var isClosed = false
     var isFree = false
     var role = Role.own
-    /// Others are compared with it, or it has views.
+    /// Whether flows are compared with the connection, or it has views.
     var isWatched = false
-    /// It has ended, and flows that may be views of it have not.
+    /// Set if the connection has ended but flows that may be its views are pending.
     var deferral: Reset?
-    /// The RST that ended it, unless its sender went on: then somebody else had sent it.
+    /// The RST that ended the connection. Removed if its sender goes on: then someone else sent it.
     var reset: Reset?
-    /// It stands in `lingering`.
+    /// Whether the connection is in `lingering`.
     var isLingering = false
   }
 
   struct Reset {
     var direction: FlowDirection
-    /// Where it stood in its sender's stream; `nil` when that had not begun.
+    /// The offset of the RST in its sender's stream; `nil` if the stream had not begun.
     var offset: Int?
     var firstTime: Timestamp
-    /// When the connection was heard of last.
+    /// The time of the connection's last packet.
     var time: Timestamp
-    /// The same as segments of all connections up to then.
+    /// The number of segments of all connections up to that packet.
     var received: Int
-    /// It stands in front of bytes that have not been captured, and has not been made known: if it is not of its sender,
-    /// that goes on in between.
+    /// Whether the RST comes after bytes that were not captured, and was not emitted yet: if someone else sent it, its
+    /// sender goes on with those bytes.
     var isDoubtful: Bool = false
   }
 
@@ -57,17 +60,17 @@ public struct TCPReassembler {
     var opened: Int
   }
 
-  /// As `ReassemblyOptions.linger`, in segments, for captures without times.
+  /// Like `ReassemblyOptions.linger`, in segments, for captures without times.
   private static let lingerSegments = 1_000
-  /// Segments further than this from the expected sequence number do not belong to the connection.
+  /// Segments farther than this from the expected sequence number do not belong to the connection.
   private static let farthest = 1 << 30
-  /// How far in front of the expected bytes a RST may stand to count, where the receiver's window is not known.
+  /// How far after the expected bytes a RST is accepted if the receiver's window is unknown.
   private static let resetWindow = 1 << 20
 
   let options: ReassemblyOptions
   private var table = FlowTable()
   var connections: [Connection] = []
-  /// Two a connection: the direction from the flow's low end, then from its high end.
+  /// Two per connection: the direction from the flow's low endpoint, then that from its high endpoint.
   var streams: [DirectionalStream] = []
   private var freeSlots: [Int] = []
   /// The cost of all buffered data against the limit.
@@ -76,25 +79,28 @@ public struct TCPReassembler {
   private var lingeringHead = 0
   private var sweep = 0
   private(set) var received = 0
-  /// Segments received when each slot's connection was opened, to recognise a slot that was used again.
+  /// The number of segments received when the connection of each slot was opened, to recognise a slot that was reused.
   private(set) var openedAt: [Int] = []
   private var silence = SilenceClock()
   var views: ConnectionViews
 
+  /// Makes a reassembler without connections.
+  ///
+  /// - Parameter options: the limits on memory, and the patience with gaps.
   public init(options: ReassemblyOptions = ReassemblyOptions()) {
     self.options = options
     views = ConnectionViews(options)
   }
 
-  /// Memory that waiting pieces take at the moment, as the limits count it.
+  /// The memory that waiting pieces need at present, as the limits count it.
   var bufferedCost: Int { totalCost }
 
-  /// The state of all connections is more than a processor keeps at hand: `prepare` pays.
+  /// Whether the state of all connections exceeds the processor's cache, so that `prepare` pays.
   var isLarge: Bool { connections.count > 512 }
 
-  /// Begins to fetch what finds a segment's connection, and returns what `prepareState` needs.
+  /// Prefetches the table entry of a segment's connection. Returns the hash for `prepareState`.
   ///
-  /// Mutating, as the next one is: or the compiler makes a copy, which counts a reference to every array.
+  /// Mutating, as `prepareState` is: otherwise the compiler makes a copy, which retains every array.
   @inline(__always)
   mutating func prepare(for segment: TCPSegment) -> UInt64 {
     let hash = table.hash(Flow.of(source: segment.source, destination: segment.destination).flow)
@@ -102,7 +108,7 @@ public struct TCPReassembler {
     return hash
   }
 
-  /// Begins to fetch a connection's state.
+  /// Prefetches the state of a connection.
   @inline(__always)
   mutating func prepareState(for hash: UInt64) {
     guard let slot = table.find(hash, { _ in true }) else { return }
@@ -110,7 +116,16 @@ public struct TCPReassembler {
     streams.prefetch(2 * slot..<2 * slot + 2)
   }
 
-  /// Takes one segment; resulting events are emitted before it returns.
+  /// Takes one segment, and emits the resulting events before it returns.
+  ///
+  /// - Parameters:
+  ///   - segment: the header.
+  ///   - payload: the captured part of the payload, borrowed for the call.
+  ///   - time: the time of the packet.
+  ///   - packet: the number of the packet, for the positions of events.
+  ///   - emit: receives the events.
+  /// - Complexity: O(1) for a segment in order; otherwise linear in the number of waiting pieces and their bytes. The first
+  ///   segment of a flow may be compared with `ReassemblyOptions.maximumComparedConnections` connections.
   public mutating func receive(
     _ segment: TCPSegment, _ payload: RawSpan, time: Timestamp, packet: Int, _ emit: StreamReceiver
   ) {
@@ -140,7 +155,7 @@ public struct TCPReassembler {
       segment, payload, at: StreamPosition(of: segment, in: slot, direction, time: time, packet: packet), emit)
   }
 
-  /// Takes a segment of a connection that is known.
+  /// Takes a segment of a known connection.
   @inline(__always)
   mutating func receiveOpen(
     _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
@@ -149,7 +164,7 @@ public struct TCPReassembler {
     if connections[slot].isClosed { return }
     if position.time > streams[stream].lastTime { streams[stream].lastTime = position.time }
     if !segment.flags.contains(.rst) { streams[stream].window = segment.window }
-    // The usual packet: next in order on a connection that misses nothing, or an acknowledgement alone.
+    // The common packet: next in order on a connection without missing bytes, or a mere acknowledgement.
     if segment.flags.isOrdinary && streams[stream].isInOrder && streams[stream ^ 1].isInOrder
       && !connections[slot].isLingering && !connections[slot].isWatched
     {
@@ -168,7 +183,7 @@ public struct TCPReassembler {
     process(segment, payload, at: position, emit)
   }
 
-  /// Takes a segment that is not simply the next one.
+  /// Takes a segment other than a common one.
   mutating func process(
     _ segment: TCPSegment, _ payload: RawSpan, at position: StreamPosition, _ emit: StreamReceiver
   ) {
@@ -207,7 +222,7 @@ public struct TCPReassembler {
     }
   }
 
-  /// Ends everything: what still waits is emitted with the gaps before it.
+  /// Ends all connections: waiting bytes are emitted with the gaps before them. The reassembler is as new afterwards.
   public mutating func finish(_ emit: StreamReceiver) {
     for slot in views.pending.keys.sorted(by: { openedAt[$0] < openedAt[$1] }) { settlePending(slot, emit) }
     for slot in connections.indices.sorted(by: { openedAt[$0] < openedAt[$1] })
@@ -218,12 +233,12 @@ public struct TCPReassembler {
     self = TCPReassembler(options: options)
   }
 
-  /// Reads what waits for later packets of connections that have been silent for `ReassemblyOptions.linger` by the
-  /// clock, and closes those that were reset. Packets tell no time while none come: without this a provider that fell
-  /// silent would end with the next packet of another.
+  /// Decides about connections that have been silent by the clock for `ReassemblyOptions.linger`: emits data that wait
+  /// for later packets, and closes connections that were reset. While no packets arrive, their time stands still:
+  /// without this, a provider that stops sending would end only with the next packet of another one.
   ///
-  /// - Parameter now: by the reader's clock, not before that of the last call.
-  /// - Returns: `false` when nothing can become due before a further segment.
+  /// - Parameter now: the reader's clock; not before that of the last call.
+  /// - Returns: `false` if nothing can become due before another segment.
   mutating func advance(to now: ContinuousClock.Instant, _ emit: StreamReceiver) -> Bool {
     let before = silence.received
     let hasMore = silence.note(received, at: now, linger: .nanoseconds(options.linger))
@@ -236,7 +251,7 @@ public struct TCPReassembler {
     return hasMore && connections.indices.contains(where: waitsForPackets)
   }
 
-  /// Something of the connection is decided by packets that come later.
+  /// Whether later packets decide about a part of the connection.
   private func waitsForPackets(_ slot: Int) -> Bool {
     if connections[slot].role.isPending { return views.pending[slot]?.hasData == true }
     guard !connections[slot].isClosed && !connections[slot].isFree else { return false }
@@ -245,8 +260,8 @@ public struct TCPReassembler {
     return streams[low].waitsForPackets || streams[high].waitsForPackets || hasEnded(slot)
   }
 
-  /// Both ends have closed. Where one end was not heard it may come later: a file whose directions stand one after the
-  /// other can come through a slow pipe.
+  /// Whether both endpoints have closed. If one of them was not heard, it may be later: a file with one direction after
+  /// the other may arrive through a slow pipe.
   private func hasEnded(_ slot: Int) -> Bool {
     streams[2 * slot].finOffset != nil && streams[2 * slot + 1].finOffset != nil
   }
@@ -269,14 +284,14 @@ public struct TCPReassembler {
 
   // MARK: opening and closing
 
-  /// A SYN that does not match the tracked connection starts a new one on the same 4-tuple.
+  /// Whether a segment begins a new connection with the same addresses and ports, such as a SYN that does not match.
   func isNewConnection(_ segment: TCPSegment, _ slot: Int, _ direction: FlowDirection) -> Bool {
     let stream = streams[2 * slot + (direction == .reverse ? 1 : 0)]
     let distance = segment.sequence.advanced(by: 1).distance(from: stream.base)
     if segment.flags.contains(.syn) {
       switch stream.start {
       case .unknown:
-        // The other direction may be a whole other connection's, unless this SYN-ACK answers it.
+        // The other direction may belong to another connection, unless this SYN-ACK answers it.
         return connections[slot].isClosed
       case .held:
         let first = stream.waiting.first?.offset ?? 0
@@ -288,13 +303,13 @@ public struct TCPReassembler {
     }
     guard connections[slot].isClosed, segment.payloadLength > 0, !segment.flags.contains(.rst) else { return false }
     let offset = stream.offset(of: segment.sequence)
-    // New data from the end that is said to have reset the connection: it had not.
+    // New data from the endpoint that seemingly reset the connection: it did not.
     if connections[slot].reset?.direction == direction && offset + segment.payloadLength > stream.next { return true }
-    // Data far from where an ended connection stopped: its successor's SYN was not captured.
+    // Data far from the end of a closed connection: the SYN of its successor was not captured.
     return stream.start == .unknown || abs(offset - stream.next) > 1 << 20
   }
 
-  /// A slot for a flow that has none.
+  /// Takes a slot for a flow without one.
   private mutating func takeSlot(
     _ flow: Flow, _ hash: UInt64, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) -> Int {
@@ -318,7 +333,7 @@ public struct TCPReassembler {
     return slot
   }
 
-  /// Makes a flow's slot that of a new connection.
+  /// Reuses the slot of a flow for its new connection.
   private mutating func clear(
     _ slot: Int, _ flow: Flow, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver
   ) {
@@ -352,7 +367,7 @@ public struct TCPReassembler {
     if streams[stream].finOffset != nil { return }
     let direction: FlowDirection = stream & 1 == 1 ? .reverse : .forward
     let reset = connections[slot].reset
-    // A RST behind bytes that were not captured leaves them open.
+    // A RST after bytes that were not captured does not prove the end.
     if let reset, reset.direction == direction, reset.offset == streams[stream].next { return }
     emit(
       .connection(.unfinished(direction, since: streams[stream].lastTime, until: reset?.firstTime)),
@@ -381,7 +396,7 @@ public struct TCPReassembler {
     }
   }
 
-  /// Frees one slot: of sixteen neighbours an ended one, else the one that was silent longest.
+  /// Frees one slot: of sixteen neighbours an ended one, otherwise the one that has been silent longest.
   private mutating func evict(_ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     var victim = sweep % connections.count
     for step in 0..<min(16, connections.count) {
@@ -416,7 +431,7 @@ public struct TCPReassembler {
     let first = segment.sequence.advanced(by: 1)
     streams[stream].noteSYN(windowScale: segment.windowScale)
     if streams[stream].start != .known {
-      // Offsets counted from a hint, or from out-of-order data, are now counted from here.
+      // Offsets were counted from a hint or from out-of-order data; now they are counted from the SYN.
       if streams[stream].start == .held || streams[stream].hasHint {
         streams[stream].moveBase(by: first.distance(from: streams[stream].base))
       }
@@ -443,7 +458,7 @@ public struct TCPReassembler {
     streams[stream].acknowledge(segment.acknowledgement, within: Self.farthest)
   }
 
-  /// A segment without data before any with data tells where the stream stands.
+  /// Notes the sequence number of a segment without data that precedes all data: a hint about the start of the stream.
   private mutating func noteEmpty(_ segment: TCPSegment, _ stream: Int) {
     if !streams[stream].hasHint {
       streams[stream].base = segment.sequence
@@ -463,7 +478,7 @@ public struct TCPReassembler {
 
   private func isAcceptable(reset segment: TCPSegment, _ stream: Int) -> Bool {
     guard streams[stream].start == .known else {
-      // An answer to a SYN acknowledges it (RFC 9293 §3.10.7.3); anything else is older, or forged.
+      // A RST that answers a SYN acknowledges it (RFC 9293 §3.10.7.3); any other RST is older, or forged.
       let peer = streams[stream ^ 1]
       guard peer.start == .known, segment.flags.contains(.ack) else { return true }
       return (0...max(peer.next, peer.waiting.last?.end ?? 0) + 1).contains(peer.offset(of: segment.acknowledgement))
@@ -472,22 +487,22 @@ public struct TCPReassembler {
     return offset >= streams[stream].next - 1 && offset <= edge(ofStream: stream)
   }
 
-  /// The highest offset of all that a direction is known to have sent, its FIN among it.
+  /// The highest offset that a direction is known to have sent, including its FIN.
   private func highest(ofStream stream: Int) -> Int {
     let end = streams[stream].waiting.last?.end ?? streams[stream].next
     return max(end, streams[stream].cuts.last?.upperBound ?? 0, streams[stream].finOffset.map { $0 + 1 } ?? 0)
   }
 
-  /// Where the receiver's window ends in front of which a RST counts (RFC 9293 §3.10.7.4): behind all that was sent at
-  /// least, since the receiver's last segments may not have been captured.
+  /// The right edge of the receiver's window, up to which a RST is accepted (RFC 9293 §3.10.7.4): at least the end of
+  /// all sent bytes, since the receiver's last segments may not have been captured.
   private func edge(ofStream stream: Int) -> Int {
     let (receiver, highest) = (streams[stream ^ 1], highest(ofStream: stream))
-    // Without its SYN the shift is not known, and without a segment of it nothing.
+    // The window scale is unknown without the SYN, and the window without any segment.
     guard let acknowledged = streams[stream].acknowledged, receiver.scaling != .unknown,
       streams[stream].scaling != .unknown
     else { return highest + Self.resetWindow }
     var window = Int(receiver.window)
-    // Both have to want it (RFC 7323 §2.2).
+    // Windows are scaled only if both SYNs have the option (RFC 7323 §2.2).
     if case .by(let shift) = receiver.scaling, streams[stream].scaling != .none { window <<= Int(shift) }
     return max(highest, min(acknowledged + window, highest + Self.resetWindow))
   }
@@ -497,8 +512,8 @@ public struct TCPReassembler {
   ) {
     let slot = position.slot
     let offset = streams[stream].start == .known ? streams[stream].offset(of: segment.sequence) : nil
-    // A host answers one that is in its window and not the next byte with a question (RFC 9293 §3.10.7.4). Whether this
-    // one is the next byte, and others were not captured, shows what follows.
+    // A host answers a RST that is in its window but not the next byte with a challenge ACK (RFC 9293 §3.10.7.4).
+    // Whether this RST is the next byte, after bytes that were not captured, is decided by later segments.
     let isDoubtful = offset.map { $0 > highest(ofStream: stream) } ?? false
     if connections[slot].reset == nil || (connections[slot].reset?.isDoubtful == true && !isDoubtful) {
       connections[slot].reset = Reset(
@@ -509,7 +524,7 @@ public struct TCPReassembler {
     if !isDoubtful { announce(segment, isReset: true, stream, position, emit) }
   }
 
-  /// Makes a FIN or RST known, once where its packet was captured twice. Data that was is passed over in any case.
+  /// Emits a FIN or RST, once if its packet was captured twice. Data captured twice is dropped in any case.
   private mutating func announce(
     _ segment: TCPSegment, isReset: Bool, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
@@ -520,7 +535,7 @@ public struct TCPReassembler {
     emit(.connection(.closing(position.direction, isReset: isReset)), position)
   }
 
-  /// Makes a RST known that was doubtful, as nothing has refuted it.
+  /// Emits a RST that was doubtful, since nothing refuted it.
   private mutating func confirmReset(_ slot: Int, _ packet: Int, _ emit: StreamReceiver) {
     guard let reset = connections[slot].reset, reset.isDoubtful else { return }
     connections[slot].reset?.isDoubtful = false
@@ -529,14 +544,15 @@ public struct TCPReassembler {
     emit(.connection(.closing(reset.direction, isReset: true)), position)
   }
 
-  /// The connection is closed when it was silent for a while.
+  /// Closes the connection once it has been silent for a while.
   mutating func linger(_ slot: Int) {
     if connections[slot].isLingering { return }
     connections[slot].isLingering = true
     lingering.append(Lingering(slot: slot, opened: openedAt[slot]))
   }
 
-  /// A segment after a RST: the connection is not silent yet, and not reset at all if the RST's sender has new data.
+  /// Takes note of a segment after a RST: the connection is not silent yet, and was not reset at all if the sender of
+  /// the RST has new data.
   private mutating func noteLife(_ segment: TCPSegment, _ slot: Int, _ stream: Int, _ position: StreamPosition) {
     guard let reset = connections[slot].reset else { return }
     connections[slot].reset?.time = max(reset.time, position.time)
@@ -547,7 +563,7 @@ public struct TCPReassembler {
     if segment.flags.contains(.syn) || isNew || isRefuted(reset, segment, position) { connections[slot].reset = nil }
   }
 
-  /// The sender of a doubtful RST ends the connection in front of it, or is there long after it.
+  /// Whether a segment refutes a doubtful RST: its sender closes the connection with a FIN, or still sends long after it.
   private func isRefuted(_ reset: Reset, _ segment: TCPSegment, _ position: StreamPosition) -> Bool {
     guard reset.isDoubtful else { return false }
     if segment.flags.contains(.fin) { return true }
@@ -589,7 +605,7 @@ public struct TCPReassembler {
     }
   }
 
-  /// Notes where a stream may begin, of which no beginning is known.
+  /// Notes a possible start of a stream whose beginning is unknown.
   private mutating func noteStart(at sequence: SequenceNumber, _ stream: Int) {
     if streams[stream].start == .unknown && streams[stream].hintMayBeKeepAlive
       && sequence == streams[stream].base.advanced(by: 1)
@@ -604,13 +620,13 @@ public struct TCPReassembler {
     }
   }
 
-  /// Takes a segment that begins with bytes that were passed on.
+  /// Takes a segment that begins with bytes that were delivered already.
   private mutating func receiveAgain(
     _ segment: TCPSegment, _ payload: RawSpan, _ offset: Int, _ stream: Int, _ position: StreamPosition,
     _ emit: StreamReceiver
   ) {
     let next = streams[stream].next
-    // One byte just before the expected one is a keep-alive; its contents mean nothing.
+    // One byte just before the expected one is a keep-alive; its content is meaningless.
     if segment.payloadLength > 1 || offset != next - 1 { reportConflicts(payload, offset, stream, position, emit) }
     if offset + payload.byteCount > next {
       deliverOrWait(payload.extracting(next - offset..<payload.byteCount), next, stream, position, emit)
@@ -627,7 +643,8 @@ public struct TCPReassembler {
     }
   }
 
-  /// The stream goes on so far away that it can only be in front: more is missing than sequence numbers tell apart.
+  /// Declares a gap up to a segment far away, which must be ahead: more bytes are missing than sequence numbers can
+  /// distinguish.
   private mutating func skip(
     to sequence: SequenceNumber, _ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
@@ -686,7 +703,7 @@ public struct TCPReassembler {
 
   /// Emits deliverable bytes of one direction, and declares gaps that have waited long enough.
   ///
-  /// - Parameter isSilent: no packet of the connection has come for long.
+  /// - Parameter isSilent: whether no packet of the connection has arrived for a long time.
   private mutating func settle(
     _ stream: Int, isSilent: Bool = false, _ position: StreamPosition, _ emit: StreamReceiver
   ) {
@@ -723,7 +740,7 @@ public struct TCPReassembler {
     return totalCost > options.maximumTotalBufferedBytes && streams[stream].waitingCost > 0 ? .totalBufferedBytes : nil
   }
 
-  /// Delivers buffered bytes at the next offset, and gaps of the snap length.
+  /// Delivers buffered bytes at the next offset, and the gaps that the snap length caused.
   private mutating func drain(_ stream: Int, _ position: StreamPosition, _ emit: StreamReceiver) {
     guard streams[stream].waitingCost > 0, streams[stream].start == .known else { return }
     let before = streams[stream].waitingCost
@@ -780,7 +797,8 @@ public struct TCPReassembler {
     emit(.end, position)
   }
 
-  /// Emits all that waits in both directions, with the gaps before it and the one the peer's acknowledgement shows.
+  /// Emits all waiting bytes of both directions, with the gaps before them, and the final gap that the peer's
+  /// acknowledgement reveals.
   private mutating func flush(_ slot: Int, _ time: Timestamp, _ packet: Int, _ emit: StreamReceiver) {
     for stream in [2 * slot, 2 * slot + 1] where !streams[stream].hasEnded {
       let position = StreamPosition(
@@ -791,7 +809,7 @@ public struct TCPReassembler {
         declareGap(upTo: first, stream, position, emit)
         drain(stream, position, emit)
       }
-      // An acknowledged byte that nothing explains is a FIN that was not captured.
+      // An acknowledged byte without another explanation is a FIN that was not captured.
       let acknowledged = streams[stream].acknowledged ?? 0
       let hasFIN = streams[stream].lastAdvance == 1 || acknowledged == streams[stream].next + 1
       let end = streams[stream].finOffset ?? acknowledged - (hasFIN ? 1 : 0)

@@ -1,26 +1,30 @@
 import Bytes
 
-/// When a packet was captured: nanoseconds since 1970-01-01 UTC, or nothing for sources without a clock.
+/// The time of a packet: nanoseconds since 1970-01-01 UTC, or no time for sources without a clock.
 public struct Timestamp: Sendable, Hashable, Comparable {
-  /// `Int64.min` stands for "no time"; years 1678–2262 can be represented, others saturate.
+  /// The nanoseconds; `Int64.min` means "no time". The years 1678 to 2262 can be represented; other times saturate.
   public var nanoseconds: Int64
 
+  /// Makes a time.
+  ///
+  /// - Parameter nanoseconds: nanoseconds since 1970-01-01 UTC.
   @inlinable public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-  /// Raw dumps and pcapng's simple packet blocks have no time.
+  /// No time, as in dumps and in simple packet blocks of pcapng.
   public static let none = Timestamp(nanoseconds: .min)
+  /// Whether there is a time.
   @inlinable public var isKnown: Bool { nanoseconds != .min }
 
   @inlinable public static func < (a: Timestamp, b: Timestamp) -> Bool { a.nanoseconds < b.nanoseconds }
 
-  /// Nanoseconds from `earlier` to this time; `nil` when either is unknown.
+  /// The nanoseconds from `earlier` to this time; `nil` if either is unknown, or the difference exceeds 64 bits.
   public func nanoseconds(since earlier: Timestamp) -> Int64? {
     guard isKnown && earlier.isKnown else { return nil }
     let (difference, overflow) = nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
     return overflow ? nil : difference
   }
 
-  /// Saturates outside the years that can be represented.
+  /// A time from seconds since 1970-01-01 UTC; saturates.
   package init(unixSeconds: Int) { self = Self.from(seconds: Int64(unixSeconds), ticks: 0, ticksPerSecond: 1) }
 
   /// A time from whole seconds and a fraction in units of 1/`ticksPerSecond`; a fraction of a second or more carries.
@@ -36,9 +40,9 @@ public struct Timestamp: Sendable, Hashable, Comparable {
   }
 }
 
-/// Writes times as RFC 3339 UTC with nanoseconds: `2015-09-16T01:02:03.123456789Z`.
+/// Writes times in RFC 3339 format in UTC with nanoseconds: `2015-09-16T01:02:03.123456789Z`.
 ///
-/// It keeps the text of the last second, because the packets of a capture share it.
+/// It caches the text of the last second, because consecutive packets of a capture share it.
 package struct TimestampFormatter: Sendable {
   private var second: Int64 = .min
   private var text: [UInt8] = []
@@ -58,7 +62,7 @@ package struct TimestampFormatter: Sendable {
 
   package static func text(_ time: Timestamp) -> String { RFC3339.text(time.nanoseconds) }
 
-  /// The text of a second, up to its point.
+  /// The text of a second up to the decimal point.
   private static func beginning(_ seconds: Int64) -> [UInt8] {
     var output = ByteWriter(capacity: 64)
     output.write(rfc3339Second: seconds)

@@ -1,45 +1,49 @@
-/// What a packet carries instead of a TCP segment that is read: the field of its innermost header that says so.
+/// The reason why a packet has no decoded TCP segment: the field of its innermost header that names another payload.
 public enum UnreadProtocol: Sendable, Hashable {
+  /// A link type that is not decoded.
   case linkType(LinkType)
+  /// An EtherType that is not decoded.
   case etherType(UInt16)
-  /// The destination's service access point of IEEE 802.2.
+  /// A destination service access point (DSAP) of IEEE 802.2 LLC.
   case llc(UInt8)
-  /// An organisation and its protocol (IEEE 802.2 SNAP).
+  /// An organisation and its protocol, of IEEE 802.2 SNAP.
   case snap(UInt32, UInt16)
-  /// The ISO's network layer protocol identifier, of frame relay.
+  /// An ISO network layer protocol identifier (NLPID), of Frame Relay.
   case nlpid(UInt8)
+  /// A PPP protocol number.
   case pppProtocol(UInt16)
+  /// An IP protocol number.
   case ipProtocol(UInt8)
-  /// Neither 4 nor 6.
+  /// An IP version other than 4 and 6.
   case ipVersion(UInt8)
-  /// A port of UDP that tunnels use.
+  /// A UDP port of a tunnel protocol.
   case udpPort(UInt16)
-  /// What is sent to a port of UDP has the form of VXLAN.
+  /// A UDP port whose datagrams look like VXLAN.
   case perhapsVXLAN(UInt16)
-  /// Data of 802.11 that are encrypted.
+  /// Encrypted data of 802.11.
   case encryptedWireless
-  /// A part of a frame of 802.11.
+  /// A fragment of an 802.11 frame.
   case fragmentedWireless
-  /// A packet inside of more packets than are looked into.
+  /// A packet nested in more tunnels than are decoded (`CaptureOptions.maximumEncapsulation`).
   case tooDeep
-  /// The packet ends within its headers, or they contradict each other.
+  /// Headers that are truncated or contradict each other.
   case incomplete
-  /// A protocol that is read, and carries nothing here.
+  /// A protocol that is decoded, with a message that carries nothing.
   case nothing
 
-  /// TCP may be in it.
+  /// Whether the packet may contain TCP.
   public var mayHideTCP: Bool {
     switch self {
     case .linkType, .ipVersion, .udpPort, .perhapsVXLAN, .encryptedWireless, .fragmentedWireless, .tooDeep: true
     case .etherType(let type): Self.plainEtherTypes[type] == nil
-    // Compressed or encrypted packets, and parts of them; from 8000 on are a link's own matters.
+    // Compressed or encrypted packets, and fragments. Numbers from 8000 on are control protocols of the link.
     case .pppProtocol(let number): number < 0x8000 && number != 0x0001
     case .ipProtocol(let number): Self.tunnels[number] != nil || number >= 146
     case .llc, .snap, .nlpid, .incomplete, .nothing: false
     }
   }
 
-  /// The name of what the number means; `nil` for one that has none here.
+  /// The name of the protocol; `nil` if it is unknown.
   public var name: String? {
     switch self {
     case .linkType(let type): type.registeredName
@@ -59,7 +63,7 @@ public enum UnreadProtocol: Sendable, Hashable {
     }
   }
 
-  /// What number it is: "ESP (IP protocol 50)".
+  /// The name with the field and its number: "ESP (IP protocol 50)".
   public var description: String {
     let field: String
     switch self {
@@ -78,7 +82,7 @@ public enum UnreadProtocol: Sendable, Hashable {
     return name.map { "\($0) (\(field))" } ?? field
   }
 
-  /// How TCP in it can be read after all; `nil` where nothing is to be done.
+  /// Advice on how to read TCP in such packets; `nil` if there is nothing to do.
   public var wayOut: String? {
     switch self {
     case .linkType(let type):
@@ -109,10 +113,10 @@ public enum UnreadProtocol: Sendable, Hashable {
 
   // MARK: names
 
-  /// Ports of tunnels that are not read.
+  /// UDP ports of tunnels that are not decoded.
   private static let tunnelPorts: [(port: UInt16, name: String)] = [
     (1_701, "L2TP"), (4_500, "IPsec through NAT"), (5_246, "CAPWAP control"), (5_247, "CAPWAP"), (51_820, "WireGuard"),
-    // What is read of these is one version, and packets of users.
+    // Of these protocols one version is decoded, and in it the packets of users.
     (2_152, "GTP-U of another version"), (4_790, "VXLAN-GPE of another protocol"), (6_081, "Geneve of another version"),
     (37_008, "TZSP of another protocol"),
   ]
@@ -124,7 +128,7 @@ public enum UnreadProtocol: Sendable, Hashable {
     }
   }
 
-  /// IP protocols that carry others and are not read.
+  /// IP protocols that carry packets and are not decoded.
   private static let tunnels: [UInt8: String] = [
     47: "GRE of another version", 50: "ESP", 53: "SWIPE", 55: "MOBILE (minimal encapsulation)", 98: "ENCAP",
     99: "private encryption", 108: "IPComp", 115: "L2TPv3",
@@ -135,7 +139,7 @@ public enum UnreadProtocol: Sendable, Hashable {
     112: "VRRP", 132: "SCTP", 136: "UDPLite",
   ]
 
-  /// EtherTypes that carry no IP.
+  /// EtherTypes that do not carry IP.
   private static let plainEtherTypes: [UInt16: String] = [
     0x0806: "ARP", 0x0842: "Wake-on-LAN", 0x22f0: "AVTP", 0x22ea: "MSRP", 0x6002: "MOP", 0x6003: "DECnet",
     0x8035: "RARP", 0x809b: "AppleTalk", 0x80f3: "AARP", 0x8137: "IPX", 0x8138: "IPX", 0x8808: "Ethernet flow control",

@@ -1,43 +1,50 @@
-/// Packets without a TCP segment that is read, counted by what they carry.
+/// Counts of packets without a decoded TCP segment, by the reason.
 public struct UnreadTraffic: Sendable {
+  /// The packets with one reason.
   public struct Row: Sendable, Hashable {
+    /// The reason.
     public let content: UnreadProtocol
+    /// The number of packets.
     public fileprivate(set) var packets: Int
-    /// The first of them, with the number of its file where there are several (`PacketNumber`).
+    /// The number of the first packet, with the number of its file if there are several (`PacketNumber`).
     package fileprivate(set) var first: Int
-    /// The number of the first of them in its file.
+    /// The number of the first packet in its file.
     public var firstPacket: Int { PacketNumber.packet(first) }
 
-    /// "13 packets, from packet 1 on: ESP (IP protocol 50); record behind IPsec, or let Wireshark decrypt it".
+    /// A sentence for the user: "13 packets, from packet 1 on: ESP (IP protocol 50); record behind IPsec, or let
+    /// Wireshark decrypt it".
     public var description: String {
       let count = packets == 1 ? "packet \(firstPacket)" : "\(packets) packets, from packet \(firstPacket) on"
       return "\(count): \(content)" + (content.wayOut.map { "; \($0)" } ?? "")
     }
   }
 
-  /// Rows that are kept apart; a hostile capture has any number.
+  /// The most rows: a hostile capture may need any number.
   private static let limit = 64
 
-  /// In the order in which they appeared.
+  /// The rows in the order in which they appeared, at most 64.
   public private(set) var rows: [Row] = []
-  /// Packets of what has no row, and those of them in which TCP may be.
+  /// The number of packets without a row.
   public private(set) var furtherPackets = 0
+  /// The number of packets without a row that may contain TCP.
   public private(set) var furtherHiding = 0
   /// The row of the last packet.
   private var latest = 0
 
+  /// Counts without a packet.
   public init() {}
 
+  /// Whether no packet was counted.
   public var isEmpty: Bool { rows.isEmpty }
 
-  /// Packets in which TCP may be.
+  /// The number of packets that may contain TCP.
   public var hidingPackets: Int {
     rows.reduce(furtherHiding) { $0 + ($1.content.mayHideTCP ? $1.packets : 0) }
   }
 
-  /// The rows as text, those with most packets first.
+  /// A sentence for each row, those with most packets first.
   ///
-  /// - Parameter all: those in which no TCP can be as well.
+  /// - Parameter all: whether to include rows whose packets cannot contain TCP.
   public func descriptions(all: Bool) -> [String] {
     let shown = rows.filter { all || $0.content.mayHideTCP }.sorted {
       ($1.packets, $0.first) < ($0.packets, $1.first)

@@ -2,7 +2,9 @@ import Bytes
 
 /// A push that breaks exactly one rule, for loads with faults and for tests of every judge.
 public struct FaultyPush: Sendable {
+  /// The rule that is broken.
   public let rule: PayloadRule
+  /// The payload, which may be valid if the rule is about the frame.
   public var payload: [UInt8]
   /// The conditions in which the rule is broken: a frame, a topic, a year, a table of strings. The defaults are those
   /// of an alert with priority 10 in command 2.
@@ -15,7 +17,12 @@ public struct FaultyPush: Sendable {
     rule != .payloadOver256 && (Self.payloads[rule] != nil || Self.bytes(rule, "") != nil)
   }
 
-  /// Creates the faulty push with this number; a pure function of its arguments.
+  /// Makes the faulty push with this number; a pure function of its arguments.
+  ///
+  /// - Parameters:
+  ///   - rule: the rule to break.
+  ///   - seed: selects the texts, together with `number`.
+  ///   - number: the number of the push.
   public init(breaking rule: PayloadRule, seed: UInt64 = 0, number: UInt64 = 0) {
     var draws = SampleDraws(seed: seed, number: number)
     let theme = draws.pick(SampleTheme.all)

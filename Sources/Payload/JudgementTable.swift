@@ -1,18 +1,23 @@
 import Bytes
 
-/// Judgements of payloads that come again, found by a digest, with how often each was asked for.
+/// A cache of judgements, found by a digest of the payload and its environment, with the number of uses of each.
 ///
-/// The user of a table makes the digest of all that a judgement depends on: `digest(of:...)`. When more than `limit` are
-/// kept, all are handed out and forgotten together, so memory is bounded and no count is lost.
+/// The user of a table makes the digest of all that a judgement depends on. At `limit` judgements, all are handed out
+/// and forgotten together, so memory is bounded and no count is lost.
 public struct JudgementTable: Sendable {
+  /// A judgement and its uses.
   public struct Entry: Sendable {
     /// 0 where there is none.
     @usableFromInline var digest: UInt64 = 0
+    /// The rules that the payload breaks.
     public var rules = PayloadRuleSet()
+    /// The number of calls of `count(_:)` for it.
     public var count = 0
-    /// The caller's note from when it was judged, say a packet's number.
+    /// The caller's mark from the first judgement, such as the number of a packet.
     public var mark = 0
+    /// The purpose of the push.
     public var kind = PayloadKind.invalid
+    /// The effects that the payload asks for.
     public var effects: PayloadEffects = []
   }
 
@@ -21,10 +26,12 @@ public struct JudgementTable: Sendable {
   private var kept = 0
   private let limit: Int
   private var judge = PayloadJudge()
-  /// Payloads that were judged, those again that had been forgotten.
+  /// The number of payloads that were judged, including repeated ones that had been forgotten.
   public private(set) var judged = 0
 
-  /// - Parameter limit: judgements that are kept.
+  /// Makes an empty table.
+  ///
+  /// - Parameter limit: the most judgements that are kept, at least 1.
   public init(limit: Int) { self.limit = max(1, limit) }
 
   /// A digest seed for an environment's year and topic.
@@ -39,7 +46,9 @@ public struct JudgementTable: Sendable {
     return ContentDigest(payload, seed: seed ^ (form &* 0x9e37_79b9_7f4a_7c15)).value | 1
   }
 
-  /// The index of a digest's judgement, valid until the next one is added; `nil` if there is none.
+  /// The index of the judgement with a digest, valid until the next one is added; `nil` if there is none.
+  ///
+  /// - Complexity: O(1) on average.
   @inlinable @inline(__always)
   public func index(of digest: UInt64) -> Int? {
     var index = Int(truncatingIfNeeded: digest >> 20) & (entries.count - 1)
@@ -50,18 +59,25 @@ public struct JudgementTable: Sendable {
     return index
   }
 
-  /// Counts it once more.
+  /// Counts another use of the judgement at an index.
   @inlinable @inline(__always)
   public mutating func count(_ index: Int) { entries[index].count += 1 }
 
+  /// The judgement at an index.
   @inlinable
   public subscript(index: Int) -> Entry {
     @inline(__always) get { entries[index] }
   }
 
-  /// Judges a payload that has no judgement yet, and keeps it.
+  /// Judges a payload that has no judgement yet, and keeps the judgement.
   ///
-  /// - Parameter forgotten: called with each judgement that is dropped to make room.
+  /// - Parameters:
+  ///   - digest: the digest of the payload and its environment.
+  ///   - payload: the bytes as they were sent.
+  ///   - environment: facts about the sending.
+  ///   - mark: the caller's mark, kept with the judgement.
+  ///   - forgotten: receives each judgement that is dropped to make room.
+  /// - Returns: the index of the judgement.
   public mutating func add(
     _ digest: UInt64, _ payload: RawSpan, in environment: PayloadEnvironment, mark: Int = 0,
     forgotten: (Entry) -> Void
@@ -77,7 +93,7 @@ public struct JudgementTable: Sendable {
     return index
   }
 
-  /// Judges with places, for an example; nothing is kept.
+  /// The findings with positions, for an example; nothing is kept.
   public mutating func findings(of payload: RawSpan, in environment: PayloadEnvironment) -> [PayloadFinding] {
     judge.judge(payload, in: environment, findsPlaces: true).findings
   }
@@ -102,7 +118,7 @@ public struct JudgementTable: Sendable {
     kept = 0
   }
 
-  /// Calls `body` with each judgement that is kept.
+  /// Calls `body` with each kept judgement, in no particular order.
   public func eachKept(_ body: (Entry) -> Void) {
     for entry in entries where entry.digest != 0 { body(entry) }
   }

@@ -3,15 +3,27 @@
 /// After *Registering Your Actionable Notification Types* of Apple's guide. More than four actions, or two minimal ones,
 /// can be given; the first ones are shown.
 public struct NotificationCategory: Sendable, Equatable {
+  /// An action of a category: a button.
   public struct Action: Sendable, Equatable {
+    /// The identifier.
     public var id: String
+    /// The title, in the language of the app.
     public var title: String
-    /// It brings the app to the foreground, and always asks for the passcode.
+    /// Whether it brings the app to the foreground, which always requires the passcode.
     public var isForeground: Bool
-    /// Its button is red.
+    /// Whether its button is red.
     public var isDestructive: Bool
+    /// Whether it requires the passcode.
     public var needsAuthentication: Bool
 
+    /// Makes an action.
+    ///
+    /// - Parameters:
+    ///   - id: the identifier.
+    ///   - title: the title.
+    ///   - isForeground: whether it brings the app to the foreground.
+    ///   - isDestructive: whether its button is red.
+    ///   - needsAuthentication: whether it requires the passcode.
     public init(
       id: String, title: String, isForeground: Bool = false, isDestructive: Bool = false,
       needsAuthentication: Bool = false
@@ -24,10 +36,16 @@ public struct NotificationCategory: Sendable, Equatable {
     }
   }
 
+  /// The actions, in order.
   public var actions: [Action]
-  /// The identifiers of the actions for narrow places; `nil`: the first of `actions`.
+  /// The identifiers of the actions for places with little room; `nil`: the first ones of `actions`.
   public var minimal: [String]?
 
+  /// Makes a category.
+  ///
+  /// - Parameters:
+  ///   - actions: the actions; the first four are shown.
+  ///   - minimal: the identifiers for places with little room; the first two are shown.
   public init(actions: [Action], minimal: [String]? = nil) {
     self.actions = actions
     self.minimal = minimal
@@ -50,6 +68,7 @@ public struct AppResources: Sendable {
   /// Categories by identifier.
   public var categories: [String: NotificationCategory]
 
+  /// Makes the resources of an app, by default without texts and categories.
   public init(strings: [String: [String: String]] = [:], categories: [String: NotificationCategory] = [:]) {
     self.strings = strings
     self.categories = categories

@@ -1,13 +1,16 @@
 /// Facts about a sending besides its payload. `nil` means unknown: rules that need the fact are not run.
 public struct PayloadEnvironment: Sendable {
-  /// Year of sending, 2009 to 2021. It decides the limit of 256, 2,048 or 4,096 bytes and which keys exist.
+  /// The year of sending, 2009 to 2021. It decides about the limit of 256, 2,048 or 4,096 bytes and about the known
+  /// keys.
   public var era: Int?
+  /// The kind of the topic.
   public var topic: PayloadTopic
   /// The fields of the frame. Without them (a payload file) frame, silent and priority rules are not run.
   public var frame: PushFrame?
   /// `Localizable.strings` of one language, by key, for the rules about keys and their arguments.
   public var strings: [String: String]?
 
+  /// Makes an environment, of which nothing is known by default.
   public init(
     era: Int? = nil, topic: PayloadTopic = .unknown, frame: PushFrame? = nil, strings: [String: String]? = nil
   ) {
@@ -20,6 +23,7 @@ public struct PayloadEnvironment: Sendable {
 
 /// The kind of a push's topic, as far as rules depend on it; a connection has one topic.
 public enum PayloadTopic: Sendable, Hashable {
+  /// No topic is known.
   case unknown
   /// A topic of no other kind.
   case app
@@ -36,7 +40,7 @@ public enum PayloadTopic: Sendable, Hashable {
   /// `….complication`: the app gets the payload for its complication on a watch, and the system shows nothing.
   case complication
 
-  /// Parses a topic's name as given by a certificate or the user; `nil` and an empty name are unknown.
+  /// Parses the name of a topic as given by a certificate or the user; `nil` and an empty name are unknown.
   public init(name: String?) {
     switch name {
     case nil, "": self = .unknown
@@ -61,7 +65,7 @@ public enum PayloadTopic: Sendable, Hashable {
 
 /// The frame that a payload was sent in.
 public struct PushFrame: Sendable {
-  /// 0, 1 or 2.
+  /// The command of the frame: 0, 1 or 2.
   public var command: UInt8
   /// The priority item of command 2.
   public var priority: UInt8?
@@ -72,6 +76,14 @@ public struct PushFrame: Sendable {
   /// The device token. A hot path leaves it out and calls `PayloadJudge.rules(ofToken:era:)`.
   public var token: [UInt8]?
 
+  /// Makes the fields of a frame.
+  ///
+  /// - Parameters:
+  ///   - command: the command of the frame, 0 to 2.
+  ///   - priority: the priority item of command 2; `nil` without it.
+  ///   - expiration: the expiration date in seconds since 1970; `nil` without it.
+  ///   - sentAt: the time of sending in seconds since 1970, if known.
+  ///   - token: the device token; `nil`: the rules about tokens are not run.
   public init(
     command: UInt8, priority: UInt8? = nil, expiration: UInt32? = nil, sentAt: Int64? = nil, token: [UInt8]? = nil
   ) {

@@ -2,6 +2,7 @@ import Bytes
 
 /// One rule that a payload breaks, with its position.
 public struct PayloadFinding: Sendable, Equatable {
+  /// The particulars of a finding, for its message.
   public enum Detail: Sendable, Equatable {
     /// A number of bytes.
     case bytes(Int)
@@ -13,12 +14,15 @@ public struct PayloadFinding: Sendable, Equatable {
     case note(String)
   }
 
+  /// The rule that is broken.
   public let rule: PayloadRule
-  /// The first byte of the payload that breaks it; `nil` where it is the payload as a whole, or its frame.
+  /// The offset of the first byte of the payload that breaks the rule; `nil` if it is the payload as a whole, or its
+  /// frame.
   public let offset: Int?
+  /// The particulars; `nil` if the rule says everything.
   public let detail: Detail?
 
-  /// A sentence for people.
+  /// A sentence for people: the fault, its effect and the particulars.
   public var message: String {
     let sentence = rule.explanation
     return switch detail {
@@ -34,10 +38,12 @@ public struct PayloadFinding: Sendable, Equatable {
 public struct PayloadPosition: Sendable, Equatable {
   /// Lines end with a line feed, a carriage return, or both.
   public let line: Int
-  /// Counted in characters of UTF-8 (Unicode scalars), as editors do.
+  /// The column in Unicode scalars, as editors count it.
   public let column: Int
 
-  /// The position of the byte at `offset`, clamped to the text's end. Linear in `offset`.
+  /// The position of the byte at `offset`, clamped to the end of the text.
+  ///
+  /// - Complexity: O(*n*) in `offset`.
   public init(offset: Int, in text: RawSpan) {
     var (line, column) = (1, 1)
     let end = min(max(offset, 0), text.byteCount)
@@ -57,12 +63,16 @@ public struct PayloadPosition: Sendable, Equatable {
 
 /// The verdict on one payload.
 public struct PayloadJudgement: Sendable, Equatable {
+  /// The rules that the payload breaks.
   public var rules: PayloadRuleSet
+  /// The purpose of the push; `invalid` if the payload is no object that devices read.
   public var kind: PayloadKind
+  /// The effects that the payload asks for.
   public var effects: PayloadEffects
   /// Positions and details, sorted by position, findings about the whole payload first; empty unless requested. Rules
   /// about keys and texts have a finding for each key and text, other rules one.
   public var findings: [PayloadFinding]
 
+  /// Whether the payload breaks no rule.
   public var isClean: Bool { rules.isEmpty }
 }

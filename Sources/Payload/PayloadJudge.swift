@@ -8,11 +8,17 @@ import Bytes
 public struct PayloadJudge: Sendable {
   var tape = JSONTape()
 
+  /// Makes a judge; one judge should judge many payloads, since it keeps its memory.
   public init() {}
 
   /// Judges one payload, in one pass over its bytes and one over its keys.
   ///
-  /// - Parameter findsPlaces: whether the judgement has findings with positions and details.
+  /// - Parameters:
+  ///   - payload: the bytes as they were sent, of any encoding and length.
+  ///   - environment: facts about the sending; rules about unknown facts are not run.
+  ///   - findsPlaces: whether the judgement has findings with positions and details.
+  /// - Complexity: O(*n*) in the length of the payload. A clean payload allocates nothing, except for the memory that
+  ///   the judge keeps.
   public mutating func judge(
     _ payload: RawSpan, in environment: PayloadEnvironment = PayloadEnvironment(), findsPlaces: Bool = false
   ) -> PayloadJudgement {

@@ -52,6 +52,7 @@ public struct PayloadRendering: Sendable, Equatable {
 
   /// Buttons by place. Close, View, Options and OK are names: a device shows them in its language.
   public struct Buttons: Sendable, Equatable {
+    /// The buttons of the alert.
     public var dialog: [String] = []
     /// The actions under *Options*.
     public var options: [String] = []
@@ -59,26 +60,37 @@ public struct PayloadRendering: Sendable, Equatable {
     public var compact: [String] = []
   }
 
+  /// The title; `nil` if none is shown.
   public var title: String?
+  /// The subtitle; `nil` if none is shown.
   public var subtitle: String?
+  /// The text with its arguments; `nil` if none is shown.
   public var body: String?
+  /// The buttons of the notification.
   public var buttons = Buttons()
-  /// 0 clears it; `nil` leaves it.
+  /// The number on the app's icon; 0 removes it, `nil` leaves it unchanged.
   public var badge: Int?
-  /// `default`, or the name of a file.
+  /// The sound: `default`, or the name of a file; `nil` for none.
   public var sound: String?
-  /// The app wakes in the background.
+  /// Whether the app wakes in the background.
   public var wakesApp = false
-  /// The extension of the app may replace every text before it is shown.
+  /// Whether the app's extension may replace the texts before they are shown.
   public var mayBeChanged = false
-  /// Sorted, each once.
+  /// The parts that are not shown as sent; sorted, without repetitions.
   public internal(set) var notes: [Note] = []
 
   init() {}
 
-  /// Renders a payload like a device that runs `system` in `language`.
+  /// Renders a payload as a device would that runs `system` in `language`.
   ///
-  /// There is no fallback to another language: a missing table has no keys.
+  /// There is no fallback to another language: a language without a table has no keys. A payload that is not valid JSON
+  /// has the note `invalid`.
+  ///
+  /// - Parameters:
+  ///   - payload: the bytes as they were sent.
+  ///   - system: the version of the system.
+  ///   - language: a key of `resources.strings`.
+  ///   - resources: the texts and categories of the app.
   public init(of payload: RawSpan, on system: SystemVersion, language: String, resources: AppResources) {
     var renderer = PayloadRenderer(
       system: system, strings: resources.strings[language] ?? [:], categories: resources.categories)

@@ -79,6 +79,7 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
   case urlArgsType = "url_args_type"
   case voipAPSIgnored = "voip_aps_ignored"
 
+  /// The consequence of breaking a rule.
   public enum Severity: String, Sendable, CaseIterable, Comparable {
     /// Works, but costs or risks something.
     case advice
@@ -91,9 +92,10 @@ public enum PayloadRule: String, Sendable, CaseIterable, Comparable {
     private var rank: Int { self == .advice ? 0 : self == .warning ? 1 : 2 }
   }
 
-  /// Its code.
+  /// The code of the rule, as in records and reports.
   public var code: String { rawValue }
 
+  /// The consequence of breaking the rule.
   public var severity: Severity { Self.table[ordinal].severity }
 
   /// One sentence for people: the fault and its effect.

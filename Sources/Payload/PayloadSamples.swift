@@ -15,7 +15,12 @@ public struct PayloadSamples: Sendable {
   /// The available languages, the most used ones first.
   public static var languages: [String] { SampleTheme.languages }
 
-  /// - Parameter languages: languages to use; unknown ones are ignored, and if none is known, all are used.
+  /// Makes a source of payloads.
+  ///
+  /// - Parameters:
+  ///   - seed: determines all payloads, together with kind and number.
+  ///   - era: the year of sending, 2009 or later; newer keys are left out. `nil`: 2016.
+  ///   - languages: languages to use; unknown ones are ignored, and if none is known, all are used.
   public init(seed: UInt64, era: Int? = nil, languages: [String] = PayloadSamples.languages) {
     self.seed = seed
     self.era = era ?? 2016
@@ -47,10 +52,13 @@ public struct PayloadSamples: Sendable {
     return categories
   }
 
-  /// The payload of `number`, compact JSON.
+  /// The payload of `number`, as compact JSON in UTF-8.
   ///
-  /// - Parameter size: wished length in bytes. It is met exactly from `shortestExactSize(of:)` on; below, the payload is
-  ///   as short as its kind can be. `invalid` payloads are letters and digits.
+  /// - Parameters:
+  ///   - kind: the purpose of the push. `invalid` payloads are letters and digits.
+  ///   - number: the number of the payload; equal numbers have equal payloads.
+  ///   - size: the desired length in bytes, met exactly unless it is shorter than the kind allows; then the payload is
+  ///     as short as possible. `nil`: a usual length.
   public func payload(_ kind: PayloadKind, number: UInt64, size: Int? = nil) -> [UInt8] {
     var draws = SampleDraws(seed: seed, number: number)
     if kind == .invalid { return Array(garbage(max(1, size ?? 24 + draws.below(40)), &draws).utf8) }

@@ -4,10 +4,16 @@ import Bytes
 ///
 /// Nothing is copied: `token` and `payload` are views of the borrowed bytes.
 public struct Push: ~Escapable {
+  /// The numbers, and the positions of the byte strings in `bytes`.
   public let fields: PushFields
   /// All bytes of the push; in the binary protocol the frame, command byte included.
   public let bytes: RawSpan
 
+  /// Makes a push from parsed fields.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields; their positions are offsets in `bytes`.
+  ///   - bytes: the bytes of the push, borrowed for the lifetime of the push.
   @inlinable
   @_lifetime(copy bytes)
   public init(_ fields: PushFields, _ bytes: RawSpan) {
@@ -15,19 +21,20 @@ public struct Push: ~Escapable {
     self.bytes = bytes
   }
 
-  /// UNIX seconds UTC after which APNs no longer stores the push; 0: never stored.
+  /// The time in UNIX seconds UTC after which APNs no longer stores the push; 0: never stored; `nil` if it was not
+  /// sent.
   @inlinable public var expiration: UInt32? { fields.expiration }
-  /// 10 or 5, as documented; `nil` when it was not sent.
+  /// The priority, documented as 10 (immediately) or 5; `nil` if it was not sent.
   @inlinable public var priority: UInt8? { fields.priority }
 
-  /// The device token as it was sent; empty when there is none (see `fields.token`).
+  /// The device token as it was sent; empty if there is none (see `fields.token`).
   @inlinable
   public var token: RawSpan {
     @_lifetime(copy self)
     get { bytes.extracting(fields.token.range) }
   }
 
-  /// The payload bytes, usually JSON; empty when there are none (see `fields.payload`).
+  /// The payload, usually JSON; empty if there is none (see `fields.payload`).
   @inlinable
   public var payload: RawSpan {
     @_lifetime(copy self)

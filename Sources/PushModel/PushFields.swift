@@ -9,6 +9,8 @@ public struct ByteField: Sendable, Equatable {
     count = 0
   }
 
+  /// Makes the position of a field.
+  ///
   /// - Parameters:
   ///   - offset: the offset in bytes from the push's first byte; 0 means an absent field, as no protocol begins a push
   ///     with a field.
@@ -18,11 +20,13 @@ public struct ByteField: Sendable, Equatable {
     count = UInt32(truncatingIfNeeded: length)
   }
 
-  /// Bytes from the first byte of the push; 0 when the field is absent.
+  /// The offset in bytes from the first byte of the push; 0 if the field is absent.
   @inlinable public var offset: Int { Int(start) }
-  /// Bytes.
+  /// The length in bytes.
   @inlinable public var length: Int { Int(count) }
+  /// Whether the push has the field. A present field may be empty.
   @inlinable public var isPresent: Bool { start != 0 }
+  /// The range of the field in the bytes of the push; empty if the field is absent.
   @inlinable public var range: Range<Int> { offset..<offset + length }
 }
 
@@ -32,23 +36,28 @@ public struct ByteField: Sendable, Equatable {
 public struct PushFields: Sendable, Equatable {
   /// Fields that only the push's protocol has. They precede the other fields, because a parser writes them first.
   public var detail: PushDetail
-  /// UNIX seconds UTC after which APNs no longer stores the push; 0: never stored.
+  /// The time in UNIX seconds UTC after which APNs no longer stores the push; 0: never stored.
   public var expiration: UInt32?
-  /// 10 or 5, as documented.
+  /// The priority, documented as 10 (immediately) or 5.
   public var priority: UInt8?
+  /// The device token.
   public var token = ByteField()
+  /// The payload.
   public var payload = ByteField()
 
+  /// Fields of which only the protocol-specific part is known.
   @inlinable public init(_ detail: PushDetail) { self.detail = detail }
 }
 
 /// The protocol-specific part of a push.
 public enum PushDetail: Sendable, Equatable {
+  /// The binary protocol, commands 0 to 2.
   case binary(BinaryDetail)
 }
 
 /// The fields of the binary protocol besides token, payload, expiration and priority.
 public struct BinaryDetail: Sendable, Equatable {
+  /// The command of the frame.
   public let command: BinaryCommand
   /// The four bytes by which an error response names the push, as a big-endian number.
   public var identifier: UInt32?
@@ -56,14 +65,15 @@ public struct BinaryDetail: Sendable, Equatable {
   /// allows store forwarding.
   @usableFromInline var oddities: UInt8 = 0
 
+  /// The fields of a frame without an identifier.
   @inlinable public init(_ command: BinaryCommand) { self.command = command }
 
-  /// Items came in another order than by rising id.
+  /// Whether the items are not in ascending order of their ids.
   @inlinable public var hasUnusualItemOrder: Bool {
     get { oddities & 1 != 0 }
     set { oddities = newValue ? oddities | 1 : oddities & ~1 }
   }
-  /// There are items with an unknown id, with a length their id does not have, or with an id seen before.
+  /// Whether there are items with an unknown id, with a length that their id does not have, or with a repeated id.
   @inlinable public var hasUnknownItems: Bool {
     get { oddities & 2 != 0 }
     set { oddities = newValue ? oddities | 2 : oddities & ~2 }
@@ -93,6 +103,8 @@ extension PushFields {
     }
     @inline(__always) set { detail = .binary(newValue) }
   }
+  /// The command of the frame.
   @inlinable public var command: BinaryCommand { @inline(__always) get { binary.command } }
+  /// The four bytes by which an error response names the push, as a big-endian number; `nil` if it has none.
   @inlinable public var identifier: UInt32? { @inline(__always) get { binary.identifier } }
 }

@@ -17,20 +17,21 @@ public enum Rejection: Sendable, Hashable, Comparable {
     }
   }
 
-  /// The name that Apple's guide gives it, e.g. `invalid token`.
+  /// The name in Apple's guide, such as `invalid token`.
   public var name: String {
     switch self {
     case .status(let status): status.description
     }
   }
 
-  /// Whether the same push would be rejected again: its token is no device's, or the push itself is at fault.
+  /// Whether the same push would be rejected again: its token belongs to no device, or the push itself is at fault.
   public var isPermanent: Bool {
     switch self {
     case .status(let status): status.isPermanent
     }
   }
 
+  /// Orders rejections by their status numbers.
   public static func < (left: Rejection, right: Rejection) -> Bool {
     switch (left, right) {
     case (.status(let left), .status(let right)): left.rawValue < right.rawValue
@@ -47,25 +48,36 @@ public struct BinaryStatus: RawRepresentable, Sendable, Hashable, CustomStringCo
 
   /// Sent by mock servers as an acknowledgement; the documented service never does.
   public static let noError = BinaryStatus(rawValue: 0)
+  /// An error while processing the push, the only one that may pass.
   public static let processingError = BinaryStatus(rawValue: 1)
+  /// The token is missing or empty.
   public static let missingDeviceToken = BinaryStatus(rawValue: 2)
+  /// The certificate names no topic.
   public static let missingTopic = BinaryStatus(rawValue: 3)
+  /// The payload is missing or empty.
   public static let missingPayload = BinaryStatus(rawValue: 4)
+  /// The token has another length than allowed.
   public static let invalidTokenSize = BinaryStatus(rawValue: 5)
+  /// The topic of the certificate has an invalid length.
   public static let invalidTopicSize = BinaryStatus(rawValue: 6)
+  /// The payload is longer than allowed.
   public static let invalidPayloadSize = BinaryStatus(rawValue: 7)
+  /// The token belongs to no device with the app, or to another environment or topic.
   public static let invalidToken = BinaryStatus(rawValue: 8)
   /// The gateway goes away for maintenance; the identifier names the *last accepted* notification.
   public static let shutdown = BinaryStatus(rawValue: 10)
   /// The frame could not be parsed (documented in 2018).
   public static let protocolError = BinaryStatus(rawValue: 128)
+  /// No reason is known.
   public static let none = BinaryStatus(rawValue: 255)
 
+  /// Whether Apple's documents have the status: 0 to 8, 10, 128, 255.
   @inlinable public var isDocumented: Bool { rawValue <= 8 || rawValue == 10 || rawValue == 128 || rawValue == 255 }
 
   /// Whether the push itself is at fault, as with every status from 2 to 8.
   public var isPermanent: Bool { (2...8).contains(rawValue) }
 
+  /// The name in Apple's guide; `unknown` for an undocumented status.
   public var description: String {
     switch self {
     case .noError: "no error"

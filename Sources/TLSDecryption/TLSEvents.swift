@@ -1,23 +1,29 @@
 import TLSFoundation
 
-/// The side of a connection that sent something.
+/// The side of a connection that sends.
 public enum TLSSide: Sendable {
   case client, server
   var other: TLSSide { self == .client ? .server : .client }
   var name: String { self == .client ? "client" : "server" }
 }
 
-/// The packet in which bytes were captured, and its time. It is passed through: a record has the point of its last
-/// byte.
+/// The packet with some bytes, and its time. Values are passed through: plaintext has the point of the last byte of its
+/// record.
 public struct CapturePoint: Sendable {
-  /// Nanoseconds since 1970, or the caller's value for "unknown".
+  /// The time in nanoseconds since 1970, or the caller's value for "unknown".
   public var time: Int64
+  /// The caller's number of the packet.
   public var packet: Int
   /// The packet's position in both TCP streams, for the caller; nothing here depends on it.
   package var sequence: UInt32 = 0
   package var acknowledgement: UInt32 = 0
   package var isAhead = false
 
+  /// Makes a point.
+  ///
+  /// - Parameters:
+  ///   - time: nanoseconds since 1970; only passed through.
+  ///   - packet: the number of the packet; only passed through.
   public init(time: Int64, packet: Int) {
     self.time = time
     self.packet = packet
@@ -26,22 +32,22 @@ public struct CapturePoint: Sendable {
 
 /// The reason why plaintext is missing.
 public enum PlaintextGapReason: Sendable {
-  /// Its records were sent, and are not in the capture.
+  /// The records were sent, but not captured.
   case lost
-  /// The snap length cut its records.
+  /// The snap length truncated the records.
   case truncated
-  /// Its records are in the capture, and could not be opened.
+  /// The records were captured, but could not be decrypted.
   case undecrypted
 }
 
 /// The plaintext of one direction, in stream order.
 public enum PlaintextEvent: ~Escapable {
-  /// The content of a record, borrowed for the time of the call. It was verified, with one exception: the first record
-  /// after a gap in TLS 1.0 and SSL 3.0 whose MAC lost a block; there only the padding is checked.
+  /// The content of a record, borrowed for the call. It was verified, with one exception: the first record after a gap
+  /// in TLS 1.0 or SSL 3.0 with a block cipher, whose MAC needs a missing block; only its padding was checked.
   case bytes(RawSpan)
-  /// About `length` bytes are missing: exactly, when the suite is an AEAD.
+  /// About `length` bytes are missing; the length is exact if the suite is an AEAD.
   case gap(length: Int, reason: PlaintextGapReason)
-  /// Nothing more will come in this direction.
+  /// The end of the direction.
   case end
 }
 
@@ -52,31 +58,37 @@ public typealias PlaintextReceiver = (
 
 /// The summary of a TLS connection.
 public struct TLSSummary: Sendable, Equatable {
+  /// The protocol version; `nil` if unknown.
   public var version: TLSVersion?
+  /// The cipher suite; `nil` if unknown.
   public var suite: CipherSuite?
-  /// The key exchange as the suite names it; for TLS 1.3 the group, and whether a pre-shared session key was used.
+  /// The key exchange as named by the suite; in TLS 1.3 the group, and whether a pre-shared session key was used.
   public var keyExchange: String?
-  /// `nil` if unknown.
+  /// Whether the session was resumed; `nil` if unknown.
   public var isResumed: Bool?
-  /// There were no sealed records, or at least some were opened; `problem` states why others were not.
+  /// Whether at least some encrypted records were decrypted, or there were none; `problem` has the reason for others.
   public var isDecrypted = true
-  /// Everything encrypted was decrypted, as far as known.
+  /// Whether all encrypted records were decrypted, as far as known.
   public var isWhole = true
-  /// The reason why not everything could be decrypted, in words.
+  /// The reason why records could not be decrypted, in words.
   public var problem: String?
-  /// The subject of the client's certificate, presented now or when the session began.
+  /// The subject of the client's certificate, from this handshake or that of the resumed session.
   public var clientSubject: String?
-  /// The end of that certificate's validity, in seconds since 1970, and the environments that its extensions name.
+  /// The end of the validity of the client's certificate, in seconds since 1970.
   public var certificateEnds: Int?
+  /// Whether an extension of the client's certificate names the sandbox environment.
   public var isForSandbox = false
+  /// Whether an extension of the client's certificate names the production environment.
   public var isForProduction = false
-  /// The first alert that was no close_notify, and who sent it.
+  /// The first alert other than close_notify, and its sender.
   public var alert: String?
-  /// ALPN protocol names: those that the client offered, and the server's choice, if it was seen.
+  /// The ALPN protocol names that the client offered.
   public var offeredProtocols: [String] = []
+  /// The ALPN protocol name that the server chose, if it was seen.
   public var chosenProtocol: String?
-  /// Bytes in the capture, with all that TLS adds, and bytes of plaintext.
+  /// The number of bytes in the capture, with the overhead of TLS.
   public var wireBytes = 0
+  /// The number of bytes of plaintext.
   public var plaintextBytes = 0
 
   package init() {}

@@ -2,10 +2,10 @@ import Bytes
 import Glibc
 import Synchronization
 
-/// A file that the secrets of TLS connections are appended to, in the NSS key log format.
+/// A file to which the secrets of TLS connections are appended, in the NSS key log format.
 ///
-/// Every line is one system call on a descriptor in append mode, so that lines of several threads and processes never
-/// mix. It is written once or a few times per connection.
+/// Each line is one system call on a descriptor in append mode, so the lines of several threads and processes never
+/// mix. A connection writes once or a few times.
 public final class KeyLogFile: Sendable {
   private let descriptor: Int32
   private let problem = Mutex<String?>(nil)
@@ -13,7 +13,9 @@ public final class KeyLogFile: Sendable {
   public let warning: String?
 
   /// Opens the file, or creates one that only the owner may read. An existing file keeps its mode and its lines,
-  /// because it may be shared deliberately, e.g. through a link. Throws `TLSError` (`.file`).
+  /// because it may be shared deliberately, for example through a link.
+  ///
+  /// - Throws: a `TLSError` of kind `file`.
   public init(path: String) throws(TLSError) {
     let opened = unsafe open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard opened >= 0 else { throw TLSError(.file, "\(path): \(SystemError.text(errno))") }

@@ -4,9 +4,9 @@ import TLSFoundation
 
 /// Sessions that a client may resume, by server.
 ///
-/// A ticket of TLS 1.3 is for one connection, so the newest is returned and removed; a session of earlier versions may
-/// be used again and stays. Sessions are resumed by connections of the `TLSContext` they were made with. Safe to be
-/// shared by all event loops.
+/// A ticket of TLS 1.3 is for one connection, so the newest is returned and removed; a session of an earlier version
+/// may be reused and stays. Sessions are resumed by connections of the `TLSContext` with which they were made. All
+/// event loops may share a cache.
 public final class SessionCache: Sendable {
   /// The parameters for which a session may be resumed. A resumed handshake verifies no certificates, so a session with
   /// another identity, name or without verification would bypass the check.
@@ -24,7 +24,9 @@ public final class SessionCache: Sendable {
   private let capacity: Int
   private let sessions = Mutex<[Key: [Entry]]>([:])
 
-  /// - Parameter capacity: sessions kept per server; the oldest is dropped.
+  /// Makes an empty cache.
+  ///
+  /// - Parameter capacity: the most sessions that are kept for each server; the oldest is dropped.
   public init(capacity: Int = 64) { self.capacity = max(1, capacity) }
 
   /// The number of sessions for all servers together.

@@ -13,6 +13,7 @@ public struct SocketOptions: Sendable, Equatable {
   /// TCP_NOTSENT_LOWAT in bytes: writable only while less than this waits unsent in the kernel.
   public var notSentLowWater: Int?
 
+  /// Makes options. By default only Nagle's algorithm is turned off.
   public init(
     sendBuffer: Int? = nil, receiveBuffer: Int? = nil, noDelay: Bool? = true, notSentLowWater: Int? = nil
   ) {

@@ -13,37 +13,43 @@ public struct TLSConfiguration: Sendable {
     case required
   }
 
+  /// The side for which the configuration is.
   public var side: Side
   /// The certificate to present; a server needs one.
   public var identity: Identity?
+  /// The protocol versions that are allowed.
   public var versions: ClosedRange<TLSVersion>
-  /// OpenSSL's cipher string for up to TLS 1.2, and its list of suites for TLS 1.3; `nil` leaves OpenSSL's defaults.
+  /// OpenSSL's cipher string for versions up to TLS 1.2; `nil`: OpenSSL's default.
   public var cipherList: String?
+  /// OpenSSL's list of suites for TLS 1.3; `nil`: OpenSSL's default.
   public var cipherSuites: String?
+  /// The certificate that the peer has to present.
   public var peerCertificate: PeerCertificate
   /// A PEM file with trusted certificates; the peer's chain must lead to one of them.
   public var authorityFile: String?
   /// A PEM file with revocation lists; a revoked certificate fails the handshake.
   public var revocationListFile: String?
-  /// Session tickets that a server sends after a TLS 1.3 handshake. None by default, because legacy clients take them
-  /// for an error response. The ticket of TLS 1.2 is part of the handshake and harmless.
+  /// The number of session tickets that a server sends after a TLS 1.3 handshake. None by default, because legacy
+  /// clients take them for an error response. The ticket of TLS 1.2 is part of the handshake and harmless.
   public var ticketCount = 0
-  /// Sessions may be resumed by ticket; without, a server keeps sessions itself and resumes them by id (up to TLS 1.2).
+  /// Whether sessions may be resumed by ticket; if not, a server keeps sessions itself and resumes them by id (up to
+  /// TLS 1.2).
   public var usesTickets = true
-  /// Sessions may be resumed at all.
+  /// Whether sessions may be resumed at all.
   public var resumesSessions = true
-  /// Sessions that a server keeps for resumption by id; the oldest go first. About 5 KB each.
+  /// The most sessions that a server keeps for resumption by id; the oldest are dropped. Each needs about 5 KB.
   public var sessionCacheSize = 20_480
-  /// Secrets are written here, so that a recording of the connections can be decrypted.
+  /// The file to which secrets are written, so that a recording of the connections can be decrypted.
   public var keyLog: KeyLogFile?
 
-  /// A server that old clients can talk to: TLS 1.0 to 1.3, every suite of OpenSSL's default list, no tickets in 1.3.
+  /// A server for old clients as well: TLS 1.0 to 1.3, OpenSSL's default suites, no tickets in TLS 1.3; clients must
+  /// present a certificate.
   public static func server(identity: Identity) -> TLSConfiguration {
     TLSConfiguration(
       side: .server, identity: identity, versions: .tls10 ... .tls13, peerCertificate: .required)
   }
 
-  /// A client: TLS 1.2 and 1.3, the server's certificate is verified.
+  /// A client with TLS 1.2 and 1.3 that verifies the server's certificate.
   public static func client(identity: Identity?) -> TLSConfiguration {
     TLSConfiguration(
       side: .client, identity: identity, versions: .tls12 ... .tls13, peerCertificate: .required)

@@ -1,15 +1,16 @@
 import TLSFoundation
 
-/// The parameters that a handshake agreed on; comes as a user inbound event when it is over.
+/// The parameters that a handshake negotiated: a user inbound event of `TLSHandler` after the handshake.
 public struct TLSConnectionInfo: Sendable, Equatable {
+  /// The protocol version.
   public var version: TLSVersion
-  /// OpenSSL's name: "ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256".
+  /// OpenSSL's name of the suite: "ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256".
   public var cipherSuite = ""
-  /// An earlier session was resumed.
+  /// Whether an earlier session was resumed.
   public var isResumed: Bool
-  /// Whom the client asked for (SNI). Legacy clients do not say.
+  /// The server name that the client requested (SNI); legacy clients send none.
   public var serverName: String?
-  /// Whom the peer's certificate names; `nil` when it showed none.
+  /// The certificate of the peer; `nil` if it presented none.
   public var peer: Peer?
 
   package init(version: TLSVersion, isResumed: Bool) {
@@ -21,7 +22,7 @@ public struct TLSConnectionInfo: Sendable, Equatable {
   public struct Peer: Sendable, Equatable {
     /// The subject in the form of RFC 4514, in the certificate's own order.
     public var subject: String
-    /// The first topic that a provider's certificate is for.
+    /// The first topic of a provider's certificate.
     public var topic: String?
   }
 }

@@ -18,13 +18,17 @@ import TLSFoundation
 @safe public final class TLSContext: @unchecked Sendable {
   /// Owned by this object.
   let pointer: OpaquePointer
+  /// The side for which the context is.
   public let side: TLSConfiguration.Side
   /// Distinguishes contexts even if one reuses the address of a freed one.
   let number = TLSContext.made.wrappingAdd(1, ordering: .relaxed).newValue
   private static let made = Atomic<UInt64>(0)
   private let keyLog: KeyLogFile?
 
-  /// Throws `TLSError`: `.configuration` for versions and suites, `.credentials` and `.file` for certificates and lists.
+  /// Loads the certificates, and checks the settings.
+  ///
+  /// - Throws: a `TLSError` of kind `configuration` for versions and suites, of kind `credentials` or `file` for
+  ///   certificates and lists.
   public init(_ configuration: TLSConfiguration) throws(TLSError) {
     ERR_clear_error()
     defer { ERR_clear_error() }

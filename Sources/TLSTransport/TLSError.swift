@@ -31,8 +31,11 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     case noTLS
   }
 
+  /// The kind of failure.
   public var kind: Kind
+  /// A sentence for people.
   public var message: String
+  /// The side that refused the other, if known.
   public var cause: Cause?
 
   package init(_ kind: Kind, _ message: String, cause: Cause? = nil) {
@@ -52,6 +55,7 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
     }
   }
 
+  /// Whether both errors have the same kind; messages are ignored.
   public static func == (a: TLSError, b: TLSError) -> Bool { a.kind == b.kind }
 
   public var description: String { message }

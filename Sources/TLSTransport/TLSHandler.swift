@@ -1,12 +1,13 @@
 import NIOCore
 
-/// TLS for a NIO channel, over system OpenSSL; put it first into the pipeline.
+/// TLS for a NIO channel, over the system's OpenSSL; the first handler of a pipeline.
 ///
-/// Inbound: plaintext buffers, a `TLSConnectionInfo` event when the handshake is over, `ChannelEvent.inputClosed` when
-/// the peer ends its half, and `TLSError` through `errorCaught`, after which the channel is closed. Outbound:
-/// plaintext; writes between two flushes share records; 16 KB is one record and one write. `close(mode: .output)` sends
-/// close_notify and ends this half; so does `close()` before it closes; after a `TLSClose.abrupt` event, `close()`
-/// sends none. Writes before the end of the handshake are delayed until then.
+/// Inbound: plaintext buffers; a `TLSConnectionInfo` event after the handshake; `ChannelEvent.inputClosed` when the
+/// peer ends its direction; and a `TLSError` through `errorCaught`, after which the channel is closed.
+///
+/// Outbound: plaintext. Writes between two flushes share records; 16 KB are one record and one write. Writes before the
+/// end of the handshake are delayed until then. `close(mode: .output)` sends close_notify and ends this direction; so
+/// does `close()` before it closes the channel. After a `TLSClose.abrupt` event `close()` sends no close_notify.
 public final class TLSHandler: ChannelDuplexHandler {
   public typealias InboundIn = ByteBuffer
   public typealias InboundOut = ByteBuffer
@@ -37,20 +38,31 @@ public final class TLSHandler: ChannelDuplexHandler {
   private var leavesAbruptly = false
   private var hasReportedEnd = false
 
-  /// A server's connection. Throws `TLSError` when the context is a client's, or OpenSSL has no memory for it.
+  /// Makes the handler of a server's connection.
+  ///
+  /// - Parameters:
+  ///   - context: the context of a server.
+  ///   - handshakeTimeout: the longest time of the handshake; then the channel is closed with an error. `nil`: no
+  ///     limit.
+  /// - Throws: a `TLSError` if the context is a client's, or OpenSSL has no memory for the connection.
   public init(server context: TLSContext, handshakeTimeout: TimeAmount? = .seconds(10)) throws(TLSError) {
     guard context.side == .server else { throw TLSError(.configuration, "a server with a client's TLS context") }
     connection = try TLSConnection(context)
     self.handshakeTimeout = handshakeTimeout
   }
 
-  /// A client's connection.
+  /// Makes the handler of a client's connection.
   ///
   /// - Parameters:
+  ///   - context: the context of a client.
   ///   - serverName: sent as SNI unless it is an IP address; `nil` sends none.
   ///   - verifiesName: whether the server's certificate must be for `serverName`.
-  ///   - sessions: the cache of sessions; its key is `sessionKey` or, without it, the server's name. Only connections
-  ///     of the same context that verify the same name resume a session.
+  ///   - sessions: the cache of sessions to resume. Only connections of the same context that verify the same name
+  ///     resume a session.
+  ///   - sessionKey: the key in the cache; `nil`: the server's name.
+  ///   - handshakeTimeout: the longest time of the handshake; then the channel is closed with an error. `nil`: no
+  ///     limit.
+  /// - Throws: a `TLSError` if the context is a server's, or OpenSSL refuses the name or has no memory.
   public init(
     client context: TLSContext, serverName: String?, verifiesName: Bool = true, sessions: SessionCache? = nil,
     sessionKey: String? = nil, handshakeTimeout: TimeAmount? = .seconds(10)
@@ -62,7 +74,7 @@ public final class TLSHandler: ChannelDuplexHandler {
     self.handshakeTimeout = handshakeTimeout
   }
 
-  /// The peer has sent close_notify, so the received data is complete.
+  /// Whether the peer has sent close_notify, so the received data is complete.
   public var sawCloseNotify: Bool { connection.isClosedByPeer }
 
   // MARK: the channel's life

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Error responses from gateway to provider.
+/// The grammar of error responses, from gateway to provider.
 public struct ResponseGrammar: RecordGrammar {
   public init() {}
 
@@ -25,10 +25,14 @@ public struct ResponseGrammar: RecordGrammar {
   }
 }
 
-/// Tuples from the feedback service.
+/// The grammar of tuples from the feedback service.
 public struct FeedbackGrammar: RecordGrammar {
+  /// The limits on a tuple.
   public let limits: ProtocolLimits
 
+  /// Makes the grammar for a stream of tuples.
+  ///
+  /// - Parameter limits: the longest credible token.
   public init(limits: ProtocolLimits) { self.limits = limits }
 
   public func extent(_ bytes: RawSpan, _ offset: Int) -> RecordExtent {

@@ -1,7 +1,7 @@
 import Bytes
 import PushModel
 
-/// Frames from provider to gateway.
+/// The grammar of frames, from provider to gateway.
 public struct GatewayGrammar: RecordGrammar {
   /// Tokens longer than this were never seen; only a search uses it, known boundaries allow more.
   private static let longestCredibleToken = 255
@@ -9,11 +9,15 @@ public struct GatewayGrammar: RecordGrammar {
   /// A record with the longest payload that was ever allowed.
   private static let longestUsualRecord = 4_608
 
+  /// The limits on a frame.
   public let limits: ProtocolLimits
   @usableFromInline var hasSeenSimple = false
 
   @usableFromInline typealias Offsets = BinaryFrame.Offsets
 
+  /// Makes the grammar for a stream of frames.
+  ///
+  /// - Parameter limits: lengths above which bytes are not a frame.
   public init(limits: ProtocolLimits) { self.limits = limits }
 
   /// The offset of the payload in a record of command 0 or 1, whose header must be complete.

@@ -88,7 +88,12 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
   @usableFromInline var isCertain: Bool
   @usableFromInline var sawUnreadable = false
 
-  /// - Parameter isAligned: the first byte begins a record, because the connection's beginning was captured.
+  /// Makes a framer for a stream of which nothing was read.
+  ///
+  /// - Parameters:
+  ///   - grammar: the properties of the records.
+  ///   - isAligned: whether the first byte begins a record, because the beginning of the connection was captured.
+  ///     Otherwise the framer searches for the first record.
   @inlinable
   public init(grammar: Grammar, isAligned: Bool) {
     heldGrammar = grammar
@@ -96,8 +101,9 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     isCertain = isAligned
   }
 
+  /// The grammar, with its state.
   @inlinable public var grammar: Grammar { heldGrammar }
-  /// Stream offset of the first byte that is kept.
+  /// The stream offset of the first byte that is kept.
   @inlinable public var start: Int { keptStart }
   /// Whether bytes were found that are not a record where one was expected.
   @inlinable package var hasSeenUnreadable: Bool { sawUnreadable }
@@ -164,9 +170,13 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     return true
   }
 
-  /// The next thing in `bytes` from `position` on, which moves after it; call it until it is `.done`.
+  /// The next step in `bytes` from `position`, which moves past it; to be called until it returns `.done`.
   ///
-  /// - Parameter offset: stream offset of the first of `bytes`.
+  /// - Parameters:
+  ///   - bytes: a piece of the stream, the same until `.done`.
+  ///   - position: the offset in `bytes`, 0 at first.
+  ///   - offset: the stream offset of the first byte of `bytes`.
+  ///   - mark: the caller's mark of the piece.
   @inlinable
   public mutating func next(_ bytes: RawSpan, _ position: inout Int, at offset: Int, mark: Mark) -> Step {
     if let end = endOfRecord(bytes, at: position) {
@@ -214,7 +224,7 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
     }
   }
 
-  /// The record after `.assembled`, until `dropAssembled`.
+  /// The record of the step `.assembled`, until `dropAssembled()`.
   public var assembled: RawSpan {
     @_lifetime(borrow self)
     @inlinable
@@ -253,7 +263,16 @@ public struct RecordFramer<Grammar: RecordGrammar, Mark: Sendable>: Sendable {
 }
 
 extension RecordFramer {
-  /// Reads all of `bytes`, for streams in which speed does not matter.
+  /// Reads all of `bytes`, and calls the closures in stream order; for streams where speed does not matter.
+  ///
+  /// - Parameters:
+  ///   - bytes: the next piece of the stream.
+  ///   - offset: the stream offset of its first byte.
+  ///   - mark: the caller's mark of the piece.
+  ///   - record: receives a record, borrowed for the call, its stream offset, and the mark of the piece with its last
+  ///     byte.
+  ///   - damage: receives bytes that belong to no complete record.
+  /// - Complexity: O(*n*) in the length of `bytes`; a search after damage may read up to 64 KiB of kept bytes again.
   @inlinable
   public mutating func read(
     _ bytes: RawSpan, at offset: Int, mark: Mark, _ record: (RawSpan, _ offset: Int, Mark) -> Void,
@@ -273,7 +292,7 @@ extension RecordFramer {
     }
   }
 
-  /// Reads the results of a gap or the end.
+  /// Reads the results of a gap or the end, and calls the closures in stream order.
   @inlinable
   public mutating func readFound(
     _ record: (RawSpan, _ offset: Int, Mark) -> Void, damage: (StreamDamage<Mark>) -> Void

@@ -17,17 +17,28 @@ public protocol RecordGrammar: Sendable {
   func isTrustworthy(_ record: RawSpan, followedBy rest: RawSpan) -> Bool
 
   /// Whether the bytes at `offset`, where a record is expected, can be its header.
+  ///
+  /// - Parameters:
+  ///   - bytes: bytes of the stream.
+  ///   - offset: an offset in `bytes`.
+  ///   - atEnd: whether no more bytes follow, so that `needsMore` is no answer.
   func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility
 
-  /// Whether a record surely starts at `offset` of bytes whose boundaries are not known; all of `bytes` is unexplained.
+  /// Whether a record certainly starts at `offset`, if the boundaries of records are unknown.
   ///
-  /// - Parameter beginsBetween: the first of `bytes` lies in no record that began before it.
+  /// - Parameters:
+  ///   - bytes: bytes of the stream, none of which is known to belong to a record.
+  ///   - offset: an offset in `bytes`.
+  ///   - beginsBetween: whether the first of `bytes` is not inside a record that began before it.
+  ///   - atEnd: whether no more bytes follow, so that `needsMore` is no answer.
   func probe(_ bytes: RawSpan, _ offset: Int, beginsBetween: Bool, atEnd: Bool) -> Plausibility
 
   /// Whether other bytes are unlikely to look like this record by chance.
   ///
-  /// - Parameter isAligned: records are contiguous from the stream's first byte up to this one, so it only has to be
-  ///   non-empty.
+  /// - Parameters:
+  ///   - record: a complete record.
+  ///   - isAligned: whether records are contiguous from the first byte of the stream up to this one, so that the record
+  ///     only has to be non-empty.
   func isCredible(_ record: RawSpan, isAligned: Bool) -> Bool
 
   /// Receives the first byte of every record, so that later decisions can depend on the stream so far.

@@ -14,9 +14,11 @@ public enum DamageCause: Sendable {
 
 /// Bytes that belong to no whole record.
 public struct StreamDamage<Mark: Sendable>: Sendable {
+  /// The reason.
   public var cause: DamageCause
-  /// Stream offset of the first byte.
+  /// The stream offset of the first byte.
   public var offset: Int
+  /// The number of bytes.
   public var length: Int
   /// The first bytes, at most 64.
   public var bytes: [UInt8]

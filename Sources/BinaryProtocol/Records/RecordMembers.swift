@@ -2,6 +2,7 @@ import Bytes
 
 /// Why a line is not a usable record of `apnscope decode`.
 public struct RecordError: Error, Sendable, Equatable, CustomStringConvertible {
+  /// The reason, in words.
   public let description: String
   package init(_ description: String) { self.description = description }
 }

@@ -1,4 +1,5 @@
 extension Schema {
+  /// The document of `apnscope capacity`.
   public static let capacity = Schema(
     "capacity", title: "Search for a capacity", form: .document,
     text: [

@@ -1,4 +1,5 @@
 extension Schema {
+  /// The document of `apnscope compare --format json`.
   public static let comparison = Schema(
     "comparison", title: "Comparison of results", form: .document,
     text: [

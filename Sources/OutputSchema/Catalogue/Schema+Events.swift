@@ -1,4 +1,5 @@
 extension Schema {
+  /// The lines of `apnscope simulate --log`.
   public static let events = Schema(
     "events", title: "Events of a simulated gateway", form: .lines,
     text: [

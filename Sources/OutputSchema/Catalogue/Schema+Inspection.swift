@@ -1,4 +1,5 @@
 extension Schema {
+  /// The document of `apnscope inspect --format json`.
   public static let inspection = Schema(
     "inspection", title: "Inspection of recordings", form: .document,
     text: [

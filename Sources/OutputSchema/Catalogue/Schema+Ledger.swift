@@ -1,4 +1,5 @@
 extension Schema {
+  /// The document of `apnscope simulate --ledger`.
   public static let ledger = Schema(
     "ledger", title: "Ledger of a simulated gateway", form: .document,
     text: [

@@ -1,4 +1,5 @@
 extension Schema {
+  /// The lines of `apnscope lint --format json`.
   public static let judgements = Schema(
     "judgements", title: "Judgements of payloads", form: .lines,
     text: [
@@ -21,6 +22,7 @@ extension Schema {
       "severity":"warning","offset":16,"line":1,"column":17,"message":"The badge is negative or not a whole number."}]}
       """#)
 
+  /// The lines of `apnscope render --format json`.
   public static let renderings = Schema(
     "renderings", title: "Renderings of payloads", form: .lines,
     text: [

@@ -1,4 +1,5 @@
 extension Schema {
+  /// The settings of `apnscope load --plan`.
   public static let plan = Schema(
     "plan", title: "Plan of a load", form: .settings,
     text: [

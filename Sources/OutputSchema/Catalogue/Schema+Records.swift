@@ -1,4 +1,5 @@
 extension Schema {
+  /// The lines of `apnscope decode`.
   public static let records = Schema(
     "records", title: "Records of a capture", form: .lines,
     text: [

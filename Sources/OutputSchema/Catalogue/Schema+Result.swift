@@ -1,4 +1,5 @@
 extension Schema {
+  /// The document of `apnscope load --output` and `apnscope merge --output`.
   public static let result = Schema(
     "result", title: "Result of a load", form: .document,
     text: [

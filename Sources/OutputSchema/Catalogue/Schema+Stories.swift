@@ -1,4 +1,5 @@
 extension Schema {
+  /// The lines of `apnscope follow`.
   public static let stories = Schema(
     "stories", title: "Stories of notifications", form: .lines,
     text: [

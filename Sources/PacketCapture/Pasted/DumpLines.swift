@@ -1,4 +1,4 @@
-/// Lines of od, hexdump, xxd and the like between other lines.
+/// Lines of od, hexdump, xxd and similar programs among other lines.
 ///
 /// ```
 /// 0000020 48 75 e4 a4 4f 01 1e 36 …                    od -t x1, offsets in octal; in hexadecimal with -A x
@@ -15,7 +15,7 @@ struct DumpLines {
   private struct Line {
     var offset: ArraySlice<UInt8>
     var bytes: [UInt8]
-    /// The last byte may be padding of a word.
+    /// Whether the last byte may be padding of a word.
     var isOfWords = false
   }
 
@@ -28,7 +28,7 @@ struct DumpLines {
       if text.elementsEqual([UInt8(ascii: "*")]) {
         lines.append(nil)
       } else if lines.isEmpty, let found = PastedText.pairs(text), !found.isEmpty {
-        // Without offsets before it a short line is none.
+        // A short line counts as bytes only after offsets.
         plain += found
       } else if let found = Self.withOffset(text, isDecimal: isDecimal) ?? Self.withCharacters(line) {
         lines.append(found)
@@ -41,7 +41,7 @@ struct DumpLines {
     bytes = shown >= plain.count ? Self.joined(lines, maximumLength) : plain
   }
 
-  /// All lines, with those that an asterisk stands for, and without the padding of the last word.
+  /// The bytes of all lines, including those that an asterisk abbreviates, without the padding of the last word.
   private static func joined(_ lines: [Line?], _ maximumLength: Int) -> [UInt8] {
     let radix = radix(lines)
     var bytes: [UInt8] = []
@@ -60,7 +60,7 @@ struct DumpLines {
         if repeats, let last, !last.bytes.isEmpty {
           while bytes.count + last.bytes.count <= end { bytes += last.bytes }
         }
-        // The offset behind the last line is the length.
+        // The offset on the last line is the total length.
         if line.bytes.isEmpty, last?.isOfWords == true, bytes.count == end + 1 { bytes.removeLast() }
       }
       repeats = false
@@ -70,7 +70,7 @@ struct DumpLines {
     return bytes
   }
 
-  /// Octal, decimal or hexadecimal offsets: those in which most lines follow each other.
+  /// The radix of offsets, 8, 10 or 16: the one for which most lines are contiguous.
   private static func radix(_ lines: [Line?]) -> Int {
     func fitting(_ radix: Int) -> Int {
       zip(lines, lines.dropFirst()).reduce(0) { count, pair in
@@ -84,7 +84,7 @@ struct DumpLines {
     return [16, 8, 10].max { (fitting($0), $1) < (fitting($1), $0) } ?? 16
   }
 
-  /// Whether numbers are decimal, as `od -t u1` and `-t d1` write them: some are of one digit, or below zero.
+  /// Whether numbers are decimal, as `od -t u1` and `od -t d1` write them: some have one digit, or are negative.
   private static func usesDecimals(_ text: [UInt8]) -> Bool {
     var found = false
     PastedText.eachLine(text) { line in
@@ -97,7 +97,7 @@ struct DumpLines {
         return (1...3).contains(digits.count) && digits.allSatisfy(PastedText.isDecimal)
       }
       found = areNumbers && words.contains { $0.count == 1 || $0.first == UInt8(ascii: "-") }
-      // Characters of od -c may be digits.
+      // Characters of `od -c` may be digits.
       return !found && !rest.contains(UInt8(ascii: "\\"))
     }
     return found
@@ -116,7 +116,7 @@ struct DumpLines {
     guard let blank = rest.first, PastedText.isBlank(blank),
       isXXD || offset.count >= 6 || rest.dropFirst().first == blank
     else { return nil }
-    // The column of text begins with a bar, an angle bracket, or behind two blanks.
+    // The text column begins with a bar or an angle bracket, or after two blanks.
     for mark in ["  |", "  >"] {
       if let column = rest.firstRange(of: Array(mark.utf8)) { rest = rest[..<column.lowerBound] }
     }
@@ -125,7 +125,7 @@ struct DumpLines {
     return isDecimal ? numbers(offset, words, radix: 10) : Self.words(words, behind: offset, isXXD: isXXD)
   }
 
-  /// The bytes that words stand for, as their lengths tell.
+  /// The bytes of words; the lengths of words tell their format.
   private static func words(
     _ words: [ArraySlice<UInt8>], behind offset: ArraySlice<UInt8>, isXXD: Bool
   ) -> Line? {
@@ -139,7 +139,7 @@ struct DumpLines {
     return words.allSatisfy { $0.count == 3 } ? numbers(offset, words, radix: 8) : nil
   }
 
-  /// The bytes of words that are pairs of hexadecimal digits.
+  /// The bytes of words that consist of pairs of hexadecimal digits.
   private static func pairs(_ words: [ArraySlice<UInt8>]) -> [UInt8]? {
     var bytes: [UInt8] = []
     for word in words {
@@ -161,7 +161,7 @@ struct DumpLines {
     return Line(offset: offset, bytes: bytes)
   }
 
-  /// `0000020   H   u 344  \0` of od -c: columns of four characters.
+  /// A line of `od -c`: `0000020   H   u 344  \0`, columns of four characters.
   private static func withCharacters(_ line: ArraySlice<UInt8>) -> Line? {
     let offset = line.prefix(while: PastedText.isHexDigit)
     var rest = line.dropFirst(offset.count)
@@ -187,7 +187,7 @@ struct DumpLines {
     return Line(offset: offset, bytes: bytes)
   }
 
-  /// The words up to two blanks behind at least one, unless numbers are padded with blanks.
+  /// The words up to two consecutive blanks, at least one word, unless numbers are padded with blanks.
   private static func columns(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     let all = PastedText.words(text)
     if all.allSatisfy({ $0.allSatisfy { PastedText.isDecimal($0) || $0 == UInt8(ascii: "-") } }) { return all }
@@ -195,7 +195,7 @@ struct DumpLines {
     for word in all {
       let isHex = word.allSatisfy(PastedText.isHexDigit) && word.count % 2 == 0
       let gap = word.startIndex - (words.last?.endIndex ?? word.startIndex)
-      // hexdump -C has two blanks in its middle.
+      // hexdump -C has two blanks in the middle.
       guard isHex, gap < 2 || words.count == 8 && gap == 2 else { break }
       words.append(word)
     }
@@ -211,7 +211,7 @@ struct DumpLines {
     return Line(offset: offset, bytes: bytes, isOfWords: true)
   }
 
-  /// Digits that fill a line, or what is behind its last colon, equals sign or angle bracket.
+  /// Digits that fill a line, or that follow its last colon, equals sign or angle bracket.
   private static func withoutOffset(_ text: ArraySlice<UInt8>) -> [UInt8]? {
     func pairs(_ text: ArraySlice<UInt8>) -> [UInt8]? {
       var words = PastedText.words(text)
@@ -229,7 +229,7 @@ struct DumpLines {
     var rest = PastedText.trimmed(text[(mark + 1)...])
     while let last = rest.last, ";,.\"')".utf8.contains(last) { rest.removeLast() }
     while let first = rest.first, "\"'(".utf8.contains(first) { rest.removeFirst() }
-    // A time of day or an address behind a colon is short.
+    // What follows a colon in a time of day or an address is short.
     return pairs(rest).flatMap { $0.count >= 4 ? $0 : nil }
   }
 }

@@ -1,32 +1,33 @@
 import Bytes
 
-/// The bytes of one direction that text shows in one of the forms that dump programs and languages print.
+/// The bytes of one direction, from text in one of the formats that dump programs and languages print.
 ///
-/// Each form finds what is its own in the text, with headings and prompts around it; the one that finds most is it.
+/// Each parser finds its own format in the text, among headings and prompts; the parser that finds most bytes is used.
 struct PastedBytes {
-  /// Bytes that a text has to show at least: two error responses have as many.
+  /// The fewest bytes that a text must show: the length of two error responses.
   private static let fewest = 12
-  /// A list or string that the text does not end counts from so many bytes on: the beginning of a long one is looked at first.
+  /// The fewest bytes of a list or string that the text truncates: at first only the beginning of a long text is looked
+  /// at.
   fileprivate static let long = 64
 
   private(set) var bytes: [UInt8] = []
-  /// The printing program has left something out: "... 50 more bytes>".
+  /// Whether the printing program left something out: "... 50 more bytes>".
   private(set) var isCut = false
 
-  /// `nil` when the text shows no bytes.
+  /// `nil` if the text shows no bytes.
   init?(_ text: [UInt8], maximumLength: Int) {
     let dump = DumpLines(text, maximumLength: maximumLength)
     var found: [[UInt8]] = [dump.bytes]
     let bracketed = BracketedHex(text)
     found.append(bracketed.bytes)
-    // Of equally many the first are taken: `[55, 12, …]` is decimal, though its numbers could be pairs of digits.
+    // With equal counts the first parser wins: `[55, 12, …]` is decimal, although its numbers could be pairs of digits.
     let lists = NumberLists(text)
     found.append(lists.bytes)
     found.append(SeparatedPairs(text).bytes)
     found.append(EscapedLiterals(text).bytes)
     found.append(NumberLists.lines(text))
     guard let best = found.max(by: { $0.count < $1.count }), best.count >= Self.fewest else {
-      // Hexadecimal digits are base64, too; so that comes last.
+      // Hexadecimal digits are valid base64 as well, so base64 comes last.
       guard let decoded = Self.base64(text) else { return nil }
       bytes = decoded
       return
@@ -37,7 +38,7 @@ struct PastedBytes {
 }
 
 extension PastedBytes {
-  /// Text of base64 and nothing else: lines without blanks, as many characters as there are to be.
+  /// The bytes of text that is only base64: lines without blanks, a multiple of four characters.
   private static func base64(_ text: [UInt8]) -> [UInt8]? {
     let characters = text.filter { $0 != 0x0a && $0 != 0x0d }
     guard characters.count >= 32, characters.count % 4 == 0, !characters.allSatisfy(PastedText.isHexDigit),
@@ -46,7 +47,7 @@ extension PastedBytes {
     return PastedText.base64(characters)
   }
 
-  /// Whether lines begin with offsets of six digits and one blank, which would pass for bytes: `od -A x`.
+  /// Whether lines begin with offsets of six digits and one blank, which look like bytes: `od -A x`.
   static func hasShortOffsets(_ text: [UInt8]) -> Bool {
     var last: (offset: Int, count: Int)?
     var fits = false
@@ -117,7 +118,7 @@ private struct BracketedHex {
   }
 }
 
-/// `01-00-20-…` of .NET, `01:00:20:…`, `01,00,20,…`: pairs of digits with a mark between them, at least eight.
+/// `01-00-20-…` of .NET, `01:00:20:…`, `01,00,20,…`: at least eight pairs of digits with separators.
 private struct SeparatedPairs {
   private(set) var bytes: [UInt8] = []
 
@@ -147,8 +148,8 @@ private struct SeparatedPairs {
   }
 }
 
-/// Strings with escapes as languages print them: `b'\x01\x00{"aps"…'` of Python, `"\x01\u0000\e"` of Ruby and Go, and
-/// those without quotes of a shell.
+/// String literals with escapes as languages print them: `b'\x01\x00{"aps"…'` of Python, `"\x01\u0000\e"` of Ruby and
+/// Go, and those of a shell without quotes.
 private struct EscapedLiterals {
   private(set) var bytes: [UInt8] = []
 
@@ -173,9 +174,9 @@ private struct EscapedLiterals {
     }
   }
 
-  /// The bytes of a string, where it ends, and whether an escape of a byte is in it.
+  /// The bytes of a string literal, the index after it, and whether it has an escape of a byte.
   ///
-  /// - Parameter quote: `nil`: it ends where the line does, or at a blank.
+  /// - Parameter quote: the closing quote; `nil`: the literal ends at a blank or the end of the line.
   private static func literal(
     _ text: [UInt8], from start: Int, until quote: UInt8?
   ) -> (bytes: [UInt8], end: Int, hasEscapes: Bool)? {
@@ -199,7 +200,8 @@ private struct EscapedLiterals {
     return quote == nil || found.count >= PastedBytes.long ? (found, index, hasEscapes) : nil
   }
 
-  /// The byte of an escape behind its backslash, its length, and whether it names a byte by its number.
+  /// The byte of an escape, from the index after its backslash: the byte, the length, and whether it is a numeric
+  /// escape.
   private static func escape(_ text: [UInt8], _ index: Int) -> (value: UInt8, length: Int, isByte: Bool) {
     func digits(_ start: Int, _ most: Int, _ isDigit: (UInt8) -> Bool) -> ArraySlice<UInt8> {
       guard start < text.count else { return [] }
@@ -239,8 +241,8 @@ private struct EscapedLiterals {
   }
 }
 
-/// Lists of numbers in brackets: `[1, 0, 32]` of Python, Ruby, Swift and JavaScript, `[1 0 32]` and `[]byte{0x1, 0x0}` of
-/// Go, `<<1,0,32>>` of Erlang, `[1, 0, -70]` of Java, `{0x01, 0x00}` of C, C# and `xxd -i`.
+/// Lists of numbers in brackets: `[1, 0, 32]` of Python, Ruby, Swift and JavaScript, `[1 0 32]` and `[]byte{0x1, 0x0}`
+/// of Go, `<<1,0,32>>` of Erlang, `[1, 0, -70]` of Java, `{0x01, 0x00}` of C, C# and `xxd -i`.
 private struct NumberLists {
   private(set) var bytes: [UInt8] = []
   private(set) var isCut = false
@@ -264,7 +266,7 @@ private struct NumberLists {
     }
   }
 
-  /// Lines of numbers without brackets, as `xxd -i` writes what comes through a pipe: `0x01, 0x00` or `1 0 32`.
+  /// Lines of numbers without brackets, as `xxd -i` writes them for a pipe: `0x01, 0x00` or `1 0 32`.
   static func lines(_ text: [UInt8]) -> [UInt8] {
     var bytes: [UInt8] = []
     PastedText.eachLine(text) { line in
@@ -272,7 +274,7 @@ private struct NumberLists {
       var found: [UInt8] = []
       for word in words {
         let word = Array(word)
-        // Longer ones are the offsets of a dump.
+        // Longer words are the offsets of a dump.
         guard word.count <= 4, let (value, length) = number(word, 0), length == word.count else { return true }
         found.append(value)
       }
@@ -282,7 +284,7 @@ private struct NumberLists {
     return bytes
   }
 
-  /// Numbers up to a closing bracket, or to the first thing that is none.
+  /// The numbers up to a closing bracket, or to the first text that is not a number.
   private static func list(_ text: [UInt8], from start: Int) -> (bytes: [UInt8], end: Int, isWhole: Bool) {
     var (index, bytes) = (start, [UInt8]())
     if index < text.count, text[index] == UInt8(ascii: "<") { index += 1 }
@@ -306,11 +308,11 @@ private struct NumberLists {
       bytes.append(value)
       index += length
     }
-    // The text ends within: a long list is one even so.
+    // The text ends within the list; a long list counts nevertheless.
     return (bytes, index, bytes.count >= PastedBytes.long)
   }
 
-  /// A number of -128 to 255, decimal or hexadecimal, perhaps with the name of its type behind it.
+  /// A number from -128 to 255, decimal or hexadecimal, possibly followed by the name of its type.
   private static func number(_ text: [UInt8], _ start: Int) -> (value: UInt8, length: Int)? {
     var index = start
     let isNegative = text[index] == UInt8(ascii: "-")
@@ -332,7 +334,7 @@ private struct NumberLists {
       index += type.utf8.count
       break
     }
-    // 1.5 and 1abc are no bytes.
+    // 1.5 and 1abc are not bytes.
     if index < text.count, !",;]})> \t\r\n".utf8.contains(text[index]) { return nil }
     return (UInt8(truncatingIfNeeded: value), index - start)
   }

@@ -1,12 +1,12 @@
 import Bytes
 
-/// Packets that text shows, as a capture file: those that tcpdump or tshark print, and the two ways of a connection that
-/// `tshark -z follow` does, of which packets are made.
+/// A capture file made from packets that text shows: those that tcpdump or tshark print, and connections that `tshark
+/// -z follow` prints, for which packets are synthesized.
 struct PastedPackets {
   enum Kind {
     /// `tcpdump -x`, `-X`, `-xx`, `-XX`: lines that begin with `0x0000:`.
     case tcpdump
-    /// `tshark -x`: lines that begin with `0000`, from the link layer on.
+    /// `tshark -x`: lines that begin with `0000`; packets include the link layer.
     case tshark
     /// `tshark -z follow,tcp,raw|hex|yaml`.
     case follow
@@ -19,7 +19,7 @@ struct PastedPackets {
       }
     }
 
-    /// Told from the first lines; `nil`: the text shows no packets.
+    /// Detected from the first lines; `nil` if the text shows no packets.
     init?(_ text: [UInt8]) {
       var found: Kind?
       var lines = 0
@@ -44,10 +44,10 @@ struct PastedPackets {
     }
   }
 
-  /// A pcapng file.
+  /// The packets as a pcapng file.
   private(set) var capture: [UInt8] = []
 
-  /// `nil` when there is no packet in it.
+  /// `nil` if the text has no packet.
   init?(_ text: [UInt8], _ kind: Kind) {
     switch kind {
     case .tcpdump, .tshark:
@@ -107,13 +107,13 @@ struct PastedPackets {
 
   // MARK: lines
 
-  /// `Follow: tcp,raw`: a form that has all bytes.
+  /// `Follow: tcp,raw`: a format with all bytes.
   static func isFollow(_ line: ArraySlice<UInt8>) -> Bool {
     guard line.starts(with: Array("Follow: ".utf8)) else { return false }
     return ["raw", "hex", "yaml"].contains { line.suffix($0.utf8.count + 1).elementsEqual(",\($0)".utf8) }
   }
 
-  /// `0x0010:  11bc 0109 c351 0893  .....Q..`
+  /// A line of tcpdump: `0x0010:  11bc 0109 c351 0893  .....Q..`
   static func tcpdumpLine(_ line: ArraySlice<UInt8>) -> (offset: Int, bytes: [UInt8])? {
     let text = line.drop(while: PastedText.isBlank)
     guard text.starts(with: Array("0x".utf8)) else { return nil }
@@ -125,20 +125,20 @@ struct PastedPackets {
     return groups(rest.dropFirst()).map { (offset, $0) }
   }
 
-  /// `0010  01 f5 00 00 …   ..`, with two blanks in the middle where a program writes them.
+  /// A line of tshark: `0010  01 f5 00 00 …   ..`; some versions write two blanks in the middle.
   static func tsharkLine(_ line: ArraySlice<UInt8>) -> (offset: Int, bytes: [UInt8])? {
     let digits = line.prefix(while: PastedText.isHexDigit)
     let rest = line.dropFirst(digits.count)
     guard digits.count == 4 || digits.count == 8, rest.starts(with: [0x20, 0x20]),
       let offset = PastedText.number(digits, radix: 16)
     else { return nil }
-    // Sixteen pairs have 48 or 49 places; text stands behind them.
+    // Sixteen pairs take 48 or 49 columns; text follows.
     return groups(rest.dropFirst(2).prefix(49), hasMiddle: true).map { (offset, $0) }
   }
 
-  /// Groups of pairs of digits, up to two blanks; at most 16 bytes.
+  /// Groups of pairs of digits, up to two consecutive blanks; at most 16 bytes.
   ///
-  /// - Parameter hasMiddle: there may be two blanks behind eight bytes.
+  /// - Parameter hasMiddle: whether two blanks may follow the eighth byte.
   private static func groups(_ text: ArraySlice<UInt8>, hasMiddle: Bool = false) -> [UInt8]? {
     var bytes: [UInt8] = []
     var rest = text.drop(while: PastedText.isBlank)
@@ -154,9 +154,9 @@ struct PastedPackets {
     return bytes.isEmpty ? nil : bytes
   }
 
-  /// What a packet begins with, by its own numbers.
+  /// The link type of a packet, judging by its first bytes.
   ///
-  /// - Parameter isWhole: only what can be nothing else counts; otherwise the answer is a guess.
+  /// - Parameter isWhole: whether only unambiguous bytes count; otherwise the result is a guess.
   static func linkType(_ bytes: [UInt8], isWhole: Bool) -> LinkType {
     func isType(_ offset: Int) -> Bool {
       guard bytes.count > offset + 1 else { return false }
@@ -172,13 +172,13 @@ struct PastedPackets {
   }
 }
 
-/// Packets of printed lines, each behind a line that may tell its time.
+/// The packets in printed lines, each preceded by a line that may have its time.
 private struct PrintedPackets {
   private(set) var packets: [(bytes: [UInt8], time: Int64?)] = []
   private var bytes: [UInt8] = []
   private var time: Int64?
   private var nextTime: Int64?
-  /// Below a heading of tshark for data that is no packet: what it has put together or decrypted.
+  /// Whether the lines follow a heading of tshark for data other than a packet: reassembled or decrypted data.
   private var isOther = false
 
   mutating func read(_ line: ArraySlice<UInt8>, _ kind: PastedPackets.Kind) {
@@ -209,7 +209,7 @@ private struct PrintedPackets {
   }
 }
 
-/// The time in front of a line of tcpdump, where it has a date: `-tt` or `-tttt`.
+/// The time at the beginning of a line of tcpdump, if it includes the date: `-tt` or `-tttt`.
 private enum PrintedTime {
   static func nanoseconds(_ line: ArraySlice<UInt8>) -> Int64? {
     let words = PastedText.words(line.prefix(64))
@@ -220,7 +220,7 @@ private enum PrintedTime {
     return RFC3339.nanoseconds(Array(text.utf8).rawBytes)
   }
 
-  /// `1420070400.029999971`
+  /// Seconds since 1970: `1420070400.029999971`
   static func since1970(_ word: ArraySlice<UInt8>) -> Int64? {
     let parts = word.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
     guard parts.count == 2, (9...10).contains(parts[0].count), (1...9).contains(parts[1].count),
@@ -231,7 +231,7 @@ private enum PrintedTime {
   }
 }
 
-/// The connections of `tshark -z follow`, and what their ends sent.
+/// The connections of `tshark -z follow`, and the bytes that their endpoints sent.
 private struct FollowedStreams {
   struct Piece {
     var isFromClient: Bool
@@ -241,11 +241,11 @@ private struct FollowedStreams {
 
   struct Stream {
     var ends: [Endpoint] = []
-    /// `isFromClient` is of the first end until the stream is over.
+    /// The pieces; until the stream is complete, `isFromClient` refers to the first endpoint.
     var pieces: [Piece] = []
 
-    /// The first end is the one that was seen first, which is the client, but for a connection whose beginning was not
-    /// captured: there its port tells.
+    /// The first endpoint is the first one that sent. It is the client, except for a connection whose beginning was not
+    /// captured: there the port tells.
     var client: Endpoint { isSwapped ? ends[1] : ends[0] }
     var server: Endpoint { isSwapped ? ends[0] : ends[1] }
     var isSwapped: Bool {
@@ -262,7 +262,7 @@ private struct FollowedStreams {
   private var peer = 0
   private var time: Int64?
   private var host: String?
-  /// The lines of base64 of a packet.
+  /// The base64 lines of a packet.
   private var base64: [UInt8]?
 
   mutating func read(_ line: ArraySlice<UInt8>) {
@@ -283,7 +283,7 @@ private struct FollowedStreams {
     }
   }
 
-  /// `Node 0: 10.1.0.5:50001`, digits, or a line of a dump; behind a tab those of the second end.
+  /// A line `Node 0: 10.1.0.5:50001`, digits, or a line of a dump; lines of the second endpoint begin with a tab.
   private mutating func readLine(_ line: ArraySlice<UInt8>, _ text: ArraySlice<UInt8>) {
     if text.starts(with: Array("Node ".utf8)), text.count > 8 {
       let address = String(decoding: text.dropFirst(8), as: UTF8.self)
@@ -300,7 +300,7 @@ private struct FollowedStreams {
     append(bytes, isFirst)
   }
 
-  /// An address of version 6 may be without brackets.
+  /// An endpoint; an IPv6 address may be without brackets.
   private static func endpoint(_ text: String) -> Endpoint? {
     if let end = Endpoint(text) { return end }
     guard let colon = text.lastIndex(of: ":") else { return nil }

@@ -1,14 +1,14 @@
 import Bytes
 
-/// Text that people paste: what terminals, logs and other programs show of packets and bytes.
+/// Text that users paste: the output of terminals, logs and other programs that shows packets or bytes.
 enum PastedText {
-  /// A byte of text; those above 7f may be UTF-8, and escape sequences colour what terminals show.
+  /// Whether a byte occurs in text: bytes above 7f may be UTF-8, and escape sequences colour the output of terminals.
   static func isText(_ byte: UInt8) -> Bool {
     byte >= 0x20 && byte != 0x7f || (0x07...0x0d).contains(byte) || byte == 0x1b
   }
 
-  /// The bytes as UTF-8, also those of UTF-16 with a byte order mark, as PowerShell writes them; `nil` where they are no
-  /// text.
+  /// The bytes as UTF-8. UTF-16 with a byte order mark, as PowerShell writes it, is converted. `nil` if the bytes are
+  /// not text.
   static func utf8(_ bytes: RawSpan) -> [UInt8]? {
     guard bytes.byteCount > 1 else { return nil }
     let mark = bytes.uint16(at: 0)
@@ -23,7 +23,7 @@ enum PastedText {
     return text
   }
 
-  /// Calls `body` with each line, without its end, until it returns `false`.
+  /// Calls `body` with each line, without its line end, until it returns `false`.
   static func eachLine(_ text: [UInt8], _ body: (ArraySlice<UInt8>) -> Bool) {
     var start = 0
     while start < text.count {
@@ -50,7 +50,7 @@ enum PastedText {
     return line
   }
 
-  /// Pairs of digits that fill a text; `nil` when other things are in it.
+  /// The bytes of a text that consists of pairs of digits; `nil` for any other text.
   static func pairs(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var high: UInt8?
@@ -66,7 +66,7 @@ enum PastedText {
     return high == nil ? bytes : nil
   }
 
-  /// A number of a few digits; `nil` for anything else.
+  /// A number of at most 15 digits; `nil` for anything else.
   static func number(_ text: some Collection<UInt8>, radix: Int) -> Int? {
     guard !text.isEmpty, text.count <= 15 else { return nil }
     var value = 0
@@ -77,10 +77,10 @@ enum PastedText {
     return value
   }
 
-  /// The words of a line, with where each begins.
+  /// The words of a line, as slices of it.
   static func words(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] { line.split(whereSeparator: isBlank) }
 
-  /// base64, of whatever lines; `nil` when something else is in it.
+  /// The bytes of base64 text with lines of any length; `nil` if it has other characters.
   static func base64(_ text: some Sequence<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (bits, count): (UInt32, Int) = (0, 0)

@@ -1,14 +1,20 @@
 import COpenSSL
 import TLSFoundation
 
-/// A server's RSA key, which opens the premaster secrets that clients encrypted to it.
+/// A server's RSA key, which decrypts the premaster secrets that clients encrypted with its public key.
+///
+/// It decrypts only suites with RSA key exchange, up to TLS 1.2.
 @safe public final class PrivateKey {
   /// Safe because this object creates and owns it, and `deinit` frees it.
   private let key: OpaquePointer
 
-  /// Reads PKCS#1 or PKCS#8, encrypted or not.
+  /// Reads PKCS#1 or PKCS#8 in PEM, encrypted or not.
   ///
-  /// - Throws: OpenSSL's message, when it is not a key, the pass phrase is missing or wrong, or the key is not RSA.
+  /// - Parameters:
+  ///   - pem: the text of the file.
+  ///   - passPhrase: the pass phrase; ignored if the key is not encrypted.
+  /// - Throws: a `SecretsError` with OpenSSL's message if it is not a key, if the pass phrase is missing or wrong, or
+  ///   if the key is not RSA.
   public init(pem: [UInt8], passPhrase: [UInt8]?) throws(SecretsError) {
     _ = OpenSSL.takeErrorText()
     var request = PassPhraseRequest(passPhrase)

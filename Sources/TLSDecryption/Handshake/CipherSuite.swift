@@ -5,7 +5,11 @@ import TLSFoundation
 /// All parameters of decryption are derived from the registered name: `TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256` has key
 /// exchange, cipher and MAC.
 public struct CipherSuite: Sendable, Hashable {
+  /// The registered number.
   public var code: UInt16
+  /// Makes a suite from its number.
+  ///
+  /// - Parameter code: a registered number, or any other.
   public init(code: UInt16) { self.code = code }
 
   /// The protection of records.

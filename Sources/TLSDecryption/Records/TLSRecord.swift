@@ -38,11 +38,13 @@ struct RecordHeader: Equatable {
   }
 }
 
-/// The meaning of the first bytes of a direction.
+/// Whether bytes are TLS, as far as the first bytes of a direction show.
 public enum TLSRecognition: Sendable {
   case yes, no, needsMore
 
-  /// Whether bytes begin a record, or a hello in SSL 2.0's form, which old clients send to be understood by all.
+  /// Whether the bytes begin a TLS record, or a hello in SSL 2.0 format, which old clients send for compatibility.
+  ///
+  /// At most the first six bytes are examined, or those of an SSL 2.0 hello's header.
   public static func begins(_ bytes: RawSpan) -> TLSRecognition {
     guard bytes.byteCount > 0 else { return .needsMore }
     let type = bytes.byte(at: 0)
@@ -60,12 +62,12 @@ public enum TLSRecognition: Sendable {
     return .no
   }
 
-  /// Whether a complete record header is at the beginning: for a capture that begins inside a stream.
+  /// Whether a plausible record header is at the beginning; for a capture that begins inside a stream.
   public static func isRecord(_ bytes: RawSpan) -> Bool {
     bytes.byteCount >= RecordHeader.length && RecordHeader(bytes, at: 0).isPlausible
   }
 
-  /// Whether only a client can have sent the first bytes; `nil` if they do not show it.
+  /// Whether the first bytes are those of a client; `nil` if they do not show it.
   public static func isFromClient(_ bytes: RawSpan) -> Bool? {
     if bytes.byteCount > 0, bytes.byte(at: 0) & 0x80 != 0 { return true }
     guard bytes.byteCount > 5, bytes.byte(at: 0) == 22 else { return nil }

@@ -1,10 +1,11 @@
 import Bytes
 import Glibc
 
-/// An NSS key log. For a regular file only an index is kept in memory, 8 bytes a line; lines are read again when
-/// needed, so the secrets of other connections cost almost nothing. Other sources are kept completely.
+/// An NSS key log, in memory or in a file.
 ///
-/// Comments, blank lines and labels that open nothing are passed over; damaged lines are found out when they are wanted.
+/// Of a regular file only an index is kept in memory, 8 bytes per line; lines are read again when they are needed, so
+/// the secrets of other connections cost almost nothing. Other sources are kept completely. Comments, blank lines and
+/// labels that decrypt nothing are skipped; damaged lines are detected when they are needed.
 public final class KeyLog {
   /// Longest line that is read; the longest that holds anything has 288 bytes.
   private static let lineLength = 1_024
@@ -19,16 +20,18 @@ public final class KeyLog {
   private let source: Source
   /// Hash (20 bits) | label (4) | offset of the line (40), sorted.
   private var index: [UInt64] = []
-  /// Lines that look like secrets.
+  /// The number of lines that look like secrets.
   public var count: Int { index.count }
-  /// There were more lines than the limit; the rest was not read.
+  /// Whether there were more lines than the limit; the rest was not read.
   public private(set) var isCut = false
   /// It was converted from `openssl s_client` output, whose sessions may have no identifier on the wire.
   let isOfSessions: Bool
 
-  /// Reads a key log embedded in a capture file.
+  /// Reads a key log in memory, such as one embedded in a capture file.
   ///
-  /// - Parameter maximumLines: the number of lines with secrets that are indexed; further lines are ignored.
+  /// - Parameters:
+  ///   - bytes: the text of the key log.
+  ///   - maximumLines: the most lines with secrets that are indexed; further lines are ignored.
   public init(_ bytes: [UInt8], maximumLines: Int) {
     source = .memory(bytes)
     isOfSessions = false
@@ -40,9 +43,10 @@ public final class KeyLog {
   /// Opens a key log.
   ///
   /// - Parameters:
-  ///   - maximumLength: the most bytes of a source other than a regular file, e.g. a pipe, which is kept in memory.
-  ///   - maximumLines: the number of lines with secrets that are indexed; further lines are ignored.
-  /// - Throws: when it cannot be opened or read.
+  ///   - path: the path of the file.
+  ///   - maximumLength: the most bytes of a source other than a regular file, such as a pipe, which is kept in memory.
+  ///   - maximumLines: the most lines with secrets that are indexed; further lines are ignored.
+  /// - Throws: a `SecretsError` if the file cannot be opened or read.
   public init(contentsOf path: String, maximumLength: Int, maximumLines: Int) throws(SecretsError) {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SecretsError(SystemError.text(errno), kind: .cannotOpen) }

@@ -1,6 +1,7 @@
 /// All key material of a run, including secrets learnt from one connection for others.
 ///
-/// It is used by one thread. No secret of it is ever part of a description or an error.
+/// The connections of a run share it, so that sessions can be resumed across them; it is used by one thread. No secret
+/// is ever part of a description or an error.
 public final class Secrets {
   private let limits: TLSLimits
   private var keyLogs: [KeyLog] = []
@@ -21,6 +22,9 @@ public final class Secrets {
   /// Bytes that all connections hold together.
   var heldBytes = 0
 
+  /// Makes an empty collection of key material.
+  ///
+  /// - Parameter limits: the limits on secrets to try, and on attempts.
   public init(limits: TLSLimits = TLSLimits()) {
     self.limits = limits
     guesses = limits.maximumAttempts << 3
@@ -46,11 +50,13 @@ public final class Secrets {
   /// Counts the key logs that came.
   private(set) var generation = 0
 
+  /// Adds a key log. Its secrets are tried before those of earlier ones.
   public func add(_ keyLog: KeyLog) {
     keyLogs.append(keyLog)
     generation += 1
     lists = [:]
   }
+  /// Adds a server's RSA key.
   public func add(_ serverKey: PrivateKey) { serverKeys.append(serverKey) }
 
   /// Lines with secrets in all key logs.

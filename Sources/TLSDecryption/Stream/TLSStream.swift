@@ -1,10 +1,14 @@
 import Bytes
 import TLSFoundation
 
-/// A recorded TLS connection: receives both directions' bytes, gaps and ends, and emits their plaintext.
+/// A recorded TLS connection: receives the bytes, gaps and ends of both directions, and emits their plaintext.
 ///
-/// Each direction is read record by record. Until its keys change it reads the handshake; then it opens each record,
-/// verifies it, and delivers the content. Records that cannot be opened become gaps; `summary` states the reason.
+/// Each direction is read record by record. Until its keys change, the handshake is read; then each record is
+/// decrypted, verified, and its content delivered. Records that cannot be decrypted become gaps; `summary` states the
+/// reason.
+///
+/// Input of the two directions should be in the order of the capture. One direction may be held until the other
+/// direction's hello arrives, or until a secret does, within `TLSLimits.maximumHeldBytes`.
 public final class TLSStream {
   let secrets: Secrets
   let limits: TLSLimits
@@ -23,6 +27,11 @@ public final class TLSStream {
   var offeredProtocols: [String] = []
   var chosenProtocol: String?
 
+  /// Makes a connection of which nothing was read.
+  ///
+  /// - Parameters:
+  ///   - secrets: the key material, shared with other connections of the same thread.
+  ///   - limits: the limits on memory and attempts.
   public init(secrets: Secrets, limits: TLSLimits) {
     self.secrets = secrets
     self.limits = limits
@@ -33,7 +42,7 @@ public final class TLSStream {
 
   deinit { secrets.heldBytes -= client.input.heldBytes + server.input.heldBytes }
 
-  /// The summary so far; final after `finish`.
+  /// The summary so far; final after `finish(at:_:)`.
   public var summary: TLSSummary {
     var summary = TLSSummary()
     let hello = server.negotiation.serverHello ?? firstServerHello
@@ -74,6 +83,13 @@ public final class TLSStream {
   // MARK: events
 
   /// Receives the next bytes of a direction.
+  ///
+  /// - Parameters:
+  ///   - bytes: the bytes, borrowed for the call.
+  ///   - side: the sender.
+  ///   - point: the packet with the bytes.
+  ///   - emit: receives the plaintext, also that of bytes that were held before.
+  /// - Complexity: O(*n*), plus attempts with secrets and sequence numbers after gaps (`TLSLimits.maximumAttempts`).
   public func receive(_ bytes: RawSpan, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
     let direction = direction(side)
     direction.tally.wireBytes += bytes.byteCount
@@ -113,7 +129,14 @@ public final class TLSStream {
     server.updateFastPath()
   }
 
-  /// Receives a gap of `length` bytes.
+  /// Receives a gap.
+  ///
+  /// - Parameters:
+  ///   - length: the number of missing bytes.
+  ///   - reason: the reason, passed on to the gap in the plaintext.
+  ///   - side: the sender of the missing bytes.
+  ///   - point: the packet at which the gap was noticed.
+  ///   - emit: receives the plaintext and the gap in it.
   public func gap(
     length: Int, reason: PlaintextGapReason, from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver
   ) {
@@ -128,7 +151,7 @@ public final class TLSStream {
     server.updateFastPath()
   }
 
-  /// Notes that a direction has ended.
+  /// Notes that a direction has ended: no more bytes follow.
   public func end(from side: TLSSide, at point: CapturePoint, _ emit: PlaintextReceiver) {
     let direction = direction(side)
     guard !direction.input.isOver else { return }
@@ -141,7 +164,7 @@ public final class TLSStream {
     settle(emit)
   }
 
-  /// Ends the connection: held input is read with the known secrets.
+  /// Ends the connection: held input is read with the known secrets, and directions without an end are ended.
   public func finish(at point: CapturePoint, _ emit: PlaintextReceiver) {
     for direction in [client, server] { direction.input.forbidWaiting() }
     for direction in [client, server] where direction.input.isWaiting { replay(direction, emit) }

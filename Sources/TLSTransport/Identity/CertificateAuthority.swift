@@ -18,18 +18,25 @@ public struct CertificateAuthority: Sendable {
     /// 1 to 64 characters without NUL; `nil`: no organization.
     public var organization: String?
 
+    /// Makes a name, which is checked when an authority is made with it.
+    ///
+    /// - Parameters:
+    ///   - commonName: 1 to 64 characters without NUL, or `nil`.
+    ///   - organization: 1 to 64 characters without NUL, or `nil`.
     public init(commonName: String? = nil, organization: String? = nil) {
       self.commonName = commonName
       self.organization = organization
     }
   }
 
-  /// Makes an authority that ends in ten years.
+  /// Makes an authority with a new key, valid for ten years.
+  ///
+  /// - Throws: a `TLSError` if the name is invalid, or OpenSSL fails.
   public init(_ kind: KeyKind = .p256, name: Name = Name()) throws(TLSError) {
     try self.init(KeyPair(kind), name: name)
   }
 
-  /// Uses an existing authority's identity.
+  /// Uses the identity of an existing authority.
   public init(_ identity: Identity) { self.identity = identity }
 
   /// Creates the certificate for an existing key, with the same name, so issued certificates stay valid.
@@ -51,9 +58,9 @@ public struct CertificateAuthority: Sendable {
     identity = try Identity(keyPair, profile.certificate(for: keyPair, by: nil))
   }
 
-  /// Issues a gateway's identity, for `localhost`, 127.0.0.1 and ::1, and these names and addresses.
+  /// Issues the identity of a gateway, for `localhost`, 127.0.0.1, ::1, and the names and addresses in `names`.
   ///
-  /// - Throws: if one of `names` is neither a host name nor an IP address.
+  /// - Throws: a `TLSError` if one of `names` is neither a host name nor an IP address.
   public func gateway(_ kind: KeyKind = .p256, _ validity: Validity = .usual, names: [String] = []) throws(TLSError)
     -> Identity
   {
@@ -71,9 +78,9 @@ public struct CertificateAuthority: Sendable {
   /// `UID=com.example.app,CN=Apple Push Services: com.example.app`.
   ///
   /// It has the extensions for both environments that Apple's certificates have and some providers require. A common
-  /// name has at most 64 characters (RFC 5280), so a long topic is cut in it, but never in the UID.
+  /// name has at most 64 characters (RFC 5280), so a long topic is truncated there, but never in the UID.
   ///
-  /// - Throws: if the topic is empty, contains NUL, or is longer than `maximumTopicLength`.
+  /// - Throws: a `TLSError` if the topic is empty, contains NUL, or is longer than 128 bytes.
   public func provider(topic: String, _ kind: KeyKind = .p256, _ validity: Validity = .usual) throws(TLSError)
     -> Identity
   {
@@ -172,6 +179,7 @@ public struct Validity: Sendable, Equatable {
 
   /// With the day before, 825 days: the longest validity of a server certificate that Apple's systems accept.
   package static let usualDays = 824
+  /// 825 days including the day before now: the longest validity of a server certificate that Apple's systems accept.
   public static let usual = days(usualDays)
 
   /// The maximum, and the validity of an authority.

@@ -5,8 +5,10 @@ extension Identity {
   /// Reads PEM: a certificate, optionally with its chain, and the private key in the same file or another.
   ///
   /// - Parameters:
+  ///   - certificateFile: the file of the certificate.
   ///   - keyFile: the file of the private key; `nil`: `certificateFile`.
   ///   - passPhrase: the pass phrase of the private key; ignored if the key is not encrypted.
+  /// - Throws: a `TLSError` of kind `file` or `credentials`.
   public convenience init(certificateFile: String, keyFile: String? = nil, passPhrase: [UInt8]? = nil)
     throws(TLSError)
   {
@@ -14,7 +16,9 @@ extension Identity {
     try self.init(pem: certificate, key: certificate.or(keyFile), passPhrase: passPhrase)
   }
 
-  /// Reads PEM from memory; without `key` the private key is in `certificate`.
+  /// Reads PEM in memory; without `key` the private key is in `certificate`.
+  ///
+  /// - Throws: a `TLSError` of kind `credentials`.
   public convenience init(pem certificate: [UInt8], key: [UInt8]? = nil, passPhrase: [UInt8]? = nil) throws(TLSError) {
     try self.init(
       pem: CredentialSource(name: "certificate", bytes: certificate),
@@ -22,16 +26,23 @@ extension Identity {
       passPhrase: passPhrase)
   }
 
-  /// Reads PKCS#12, what Keychain exports (`.p12`, `.pfx`).
+  /// Reads PKCS#12, as Keychain exports it (`.p12`, `.pfx`).
   ///
-  /// - Parameter passPhrase: `nil` when the file is not encrypted, or with the empty pass phrase.
+  /// - Parameters:
+  ///   - pkcs12File: the file.
+  ///   - passPhrase: `nil` if the file is not encrypted, or has the empty pass phrase.
+  /// - Throws: a `TLSError` of kind `file` or `credentials`.
   public convenience init(pkcs12File: String, passPhrase: [UInt8]? = nil) throws(TLSError) {
     try self.init(pkcs12: try CredentialSource(file: pkcs12File), passPhrase: passPhrase)
   }
 
-  /// Reads a file of either form, PEM or PKCS#12; its contents tell which.
+  /// Reads a file in PEM or PKCS#12, detected from its contents.
   ///
-  /// - Parameter keyFile: the file of the private key, if it is not in `file`; for PEM only.
+  /// - Parameters:
+  ///   - file: the file of the certificate, and of the private key unless `keyFile` is given.
+  ///   - keyFile: the file of the private key; only for PEM.
+  ///   - passPhrase: the pass phrase, if there is one.
+  /// - Throws: a `TLSError` of kind `file` or `credentials`.
   public convenience init(file: String, keyFile: String? = nil, passPhrase: [UInt8]? = nil) throws(TLSError) {
     let source = try CredentialSource(file: file)
     if source.isPEM {

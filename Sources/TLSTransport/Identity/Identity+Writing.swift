@@ -10,6 +10,7 @@ extension Identity {
     /// SHA-256, which old Java, Mono, Ruby and Windows versions do not.
     public var isLegacy: Bool
 
+    /// Makes a form, by default AES-256 with the empty pass phrase.
     public init(passPhrase: [UInt8] = [], isLegacy: Bool = false) {
       self.passPhrase = passPhrase
       self.isLegacy = isLegacy

@@ -5,7 +5,9 @@ import TLSFoundation
 extension IdentityDirectory {
   /// The requested contents of a directory.
   public struct Order: Sendable {
+    /// The topics that get an identity of a provider.
     public var topics: [String]
+    /// The kind of new keys.
     public var keyKind = KeyKind.p256
     /// The validity of new certificates, from now.
     public var days = Validity.usualDays
@@ -21,6 +23,7 @@ extension IdentityDirectory {
     /// The encryption of the topics' PKCS#12 files; `nil`: existing files stay, new files have an empty pass phrase.
     public var pkcs12: Identity.PKCS12Form?
 
+    /// Makes an order with the default settings.
     public init(topics: [String]) { self.topics = topics }
   }
 
@@ -33,25 +36,28 @@ extension IdentityDirectory {
       case revocationList(count: Int)
     }
 
+    /// The purpose of the files.
     public var subject: Subject
     /// A certificate or the revocation list.
     public var file: String
+    /// The private key; `nil` for the revocation list.
     public var keyFile: String?
     /// Certificate and key in other forms: one PEM file, and PKCS#12. Only providers have them.
     public var combinedFiles: [String] = []
-    /// `false` when it was there before and stayed as it was.
+    /// Whether the file was written by this call; `false` if it existed and stayed unchanged.
     public var isNew: Bool
     /// `nil` for the revocation list.
     public var notAfterUnixSeconds: Int?
   }
 
-  /// Creates missing files, and the directory; existing files stay unless the order requests new ones.
+  /// Creates the missing files, and the directory; existing files stay unless the order requests new ones.
   ///
-  /// Every file is written atomically, and keys are readable only by their owner from their creation on. After an
+  /// Each file is written atomically, and keys are readable only by their owner from their creation on. After an
   /// interruption, the next call continues. The revocation list is always written again with its earlier entries.
   /// Concurrent calls wait for each other.
   ///
   /// - Returns: the directory's entries for the order: the authority, the gateway, the topics, the revocation list.
+  /// - Throws: a `TLSError` if the order is invalid, or a file cannot be read or written.
   public func issue(_ order: Order) throws(TLSError) -> [Entry] {
     for topic in order.topics { try Self.check(topic: topic) }
     for name in order.serverNames { try Self.check(serverName: name) }

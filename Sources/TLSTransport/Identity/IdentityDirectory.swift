@@ -9,8 +9,12 @@ import Glibc
 ///     TOPIC.p12                    the same as PKCS#12
 ///     crl.pem                      what the authority has revoked
 public struct IdentityDirectory: Sendable {
+  /// The path of the directory.
   public let path: String
 
+  /// Refers to a directory, of which nothing is read yet.
+  ///
+  /// - Parameter path: the directory, which need not exist before `issue(_:)`.
   public init(_ path: String) { self.path = path }
 
   /// The state of a provider's certificate.
@@ -20,12 +24,17 @@ public struct IdentityDirectory: Sendable {
 
   /// The authority's certificate, which both sides trust.
   public var authorityFile: String { file("ca.pem") }
+  /// The certificates that the authority revoked.
   public var revocationListFile: String { file("crl.pem") }
 
-  /// Reads the gateway's identity.
+  /// Reads the identity of the gateway.
+  ///
+  /// - Throws: a `TLSError` if there is none, or it cannot be read.
   public func gateway() throws(TLSError) -> Identity { try read("gateway") }
 
-  /// Reads the identity of a topic's provider, of this state.
+  /// Reads the identity of the provider of a topic, with a certificate in this state.
+  ///
+  /// - Throws: a `TLSError` if there is none, or it cannot be read.
   public func provider(topic: String, _ state: ProviderState = .valid) throws(TLSError) -> Identity {
     try Self.check(topic: topic)
     return try read(Self.name(of: topic, state))
@@ -41,7 +50,9 @@ public struct IdentityDirectory: Sendable {
     try CertificateAuthority.check(authorityName)
   }
 
-  /// The topics that there is a provider's identity for, sorted.
+  /// The topics with a provider's identity, sorted.
+  ///
+  /// - Throws: a `TLSError` if the directory cannot be read.
   public func topics() throws(TLSError) -> [String] {
     let names = Set(try names())
     return names.compactMap { name -> String? in
