@@ -14,6 +14,25 @@ struct WorkloadTests {
     return plan
   }
 
+  @Test("A workload that differs in little is written from a template, and the bytes are those of every other way")
+  func template() throws {
+    let payloads: [WorkloadPlan.Payload] = [
+      .sizes(.init(100...200)), .sizes(.init([(20...20, 1), (189...4_096, 3)])), .sizes(.init(256...256)),
+    ]
+    for (payload, tokenLength) in zip(payloads, [32, 5, 70]) {
+      var plan = WorkloadPlan()
+      (plan.payload, plan.tokenLength, plan.faults) = (payload, tokenLength, [.missingPayload: 0.1])
+      var other = plan
+      // Two values that are the same are drawn all the same, which the template has no room for.
+      other.priorities = WorkloadPlan.Mix([(10, 1), (10, 1)])
+      let (workload, drawn) = (try Workload(plan, start: 1_700_000_000), try Workload(other, start: 1_700_000_000))
+      let numbers: [UInt64] = [65_535, 65_536, 0xffff_fffd, 0xffff_fffe, 1 << 40]
+      for number in Array(0..<300) + numbers {
+        #expect(workload.bytes(number) == drawn.bytes(number), "notification \(number)")
+      }
+    }
+  }
+
   @Test(
     "A notification is the same whenever and in whatever order it is written", arguments: seeds(20, of: 60))
   func pure(seed: UInt64) throws {

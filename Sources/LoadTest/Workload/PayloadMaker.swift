@@ -4,8 +4,8 @@ import Payload
 
 /// Writes payloads: of drawn sizes, from a template, or of drawn kinds.
 struct PayloadMaker: Sendable {
-  private static let opening: StaticString = "{\"aps\":{\"alert\":\""
-  private static let closing: StaticString = "\"}}"
+  static let opening: StaticString = "{\"aps\":{\"alert\":\""
+  static let closing: StaticString = "\"}}"
   /// Shortest payload of a drawn size: the JSON around nothing.
   static let shortest = 20
   /// Longest payload; an oversize one still fits the length field.
@@ -30,7 +30,9 @@ struct PayloadMaker: Sendable {
   /// Most bytes of a payload.
   let longestSize: Int
   /// Places in the filler at which a payload may begin, and after which it begins again.
-  private static let places = 26
+  static let places = 26
+
+  static func letter(_ number: Int) -> UInt8 { UInt8(ascii: "a") + UInt8(number % places) }
 
   init(_ payload: WorkloadPlan.Payload, seed: UInt64, start: Int) throws(Workload.PlanError) {
     switch payload {
@@ -46,9 +48,7 @@ struct PayloadMaker: Sendable {
       longestSize = longest
       source = .sizes(
         try WeightedChoice(mix, "payload sizes"),
-        filler: (0..<Self.places + longest + Workload.Variation.oversize).map {
-          UInt8(ascii: "a") + UInt8($0 % Self.places)
-        })
+        filler: (0..<Self.places + longest + Workload.Variation.oversize).map(Self.letter))
     case .template(let text):
       let pieces = try Self.pieces(of: text, start: start)
       var (length, indexes) = (0, 0)
@@ -77,14 +77,22 @@ struct PayloadMaker: Sendable {
   @inline(__always)
   func size(of number: UInt64, _ random: NotificationRandom) -> Int {
     switch source {
-    case .sizes(let sizes, _):
-      let range = sizes.draw(random[.sizes])
-      let width = UInt64(range.upperBound - range.lowerBound + 1)
-      return range.lowerBound + Int(random[.size].multipliedFullWidth(by: width).high)
+    case .sizes(let sizes, _): return Self.size(of: sizes, random)
     case .template(_, let length, let indexes): return length + Self.digits(of: number) * indexes
     case .kinds(let kinds, let pools): return pools[kinds.draw(random[.sizes])].length(of: random[.text])
     }
   }
+
+  @inline(__always)
+  static func size(of sizes: WeightedChoice<ClosedRange<Int>>, _ random: NotificationRandom) -> Int {
+    let range = sizes.draw(random[.sizes])
+    let width = UInt64(range.upperBound - range.lowerBound + 1)
+    return range.lowerBound + Int(random[.size].multipliedFullWidth(by: width).high)
+  }
+
+  /// The place in the alphabet at which a payload's letters begin.
+  @inline(__always)
+  static func place(_ random: NotificationRandom) -> Int { Int(truncatingIfNeeded: random[.text] % UInt64(places)) }
 
   /// The priority that a payload's kind needs; `nil`: any will do.
   @inline(__always)
@@ -93,13 +101,16 @@ struct PayloadMaker: Sendable {
     return pools[kinds.draw(random[.sizes])].priority
   }
 
+  /// The sizes that are drawn; `nil` when payloads are not of drawn sizes.
+  var sizes: WeightedChoice<ClosedRange<Int>>? { if case .sizes(let sizes, _) = source { sizes } else { nil } }
+
   /// Writes a payload of `size + extra` bytes.
   @inline(__always)
   func write(_ number: UInt64, _ size: Int, extra: Int, _ random: NotificationRandom, into output: inout ByteWriter) {
     switch source {
     case .sizes(_, let filler):
       output.write(Self.opening)
-      let start = Int(truncatingIfNeeded: random[.text] % UInt64(Self.places))
+      let start = Self.place(random)
       output.write(filler.rawBytes.extracting(start..<start + size + extra - Self.shortest))
       output.write(Self.closing)
     case .template(let pieces, _, _):

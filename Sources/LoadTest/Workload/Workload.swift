@@ -29,6 +29,8 @@ public final class Workload: Sendable {
   private let tokenLength: Int
   private let tokenKey: UInt64
   private let drawKey: UInt64
+  /// `nil` when notifications differ in more than it has room for.
+  private let template: FrameTemplate?
   /// Recorded notifications instead of made ones; of the plan only the segment then counts.
   private let replay: Replay?
 
@@ -71,6 +73,15 @@ public final class Workload: Sendable {
     }
     faultyPayloads = banks
     faults = try FaultChoice(plan.faults, payloads: codes.map { plan.payloadFaults[$0] ?? 0 })
+    if commands.only == 2, let sizes = payloads.sizes, case .some(let expiration?) = expirations.only,
+      case .some(let priority?) = priorities.only
+    {
+      template = FrameTemplate(
+        sizes: sizes, longest: payloads.longestSize, tokenLength: tokenLength, expiration: expiration,
+        priority: priority)
+    } else {
+      template = nil
+    }
     tokenKey = SplitMix64.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
     drawKey = SplitMix64.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
   }
@@ -117,7 +128,7 @@ public final class Workload: Sendable {
     if replay != nil { return encodeRecorded(number, into: &output) }
     let random = NotificationRandom(of: number, drawKey)
     guard let fault = faults.draw(random[.fault]) else {
-      encode(number, random, Variation(tokenLength: tokenLength), into: &output)
+      encode(number, random, into: &output)
       return nil
     }
     if fault == .payload {
@@ -162,6 +173,18 @@ public final class Workload: Sendable {
       token: { write(token: &$0) }, payload: { $0.write(push.payload.rawBytes) })
   }
 
+  /// Without a fault.
+  @inline(__always)
+  private func encode(_ number: UInt64, _ random: NotificationRandom, into output: inout ByteWriter) {
+    switch template {
+    case .some(let template):
+      template.write(random, identifier: Self.identifier(of: number), into: &output) {
+        writeToken(random, length: tokenLength, isInvalid: false, into: &$0)
+      }
+    case nil: encode(number, random, Variation(tokenLength: tokenLength), into: &output)
+    }
+  }
+
   private func encode(
     _ number: UInt64, _ random: NotificationRandom, _ variation: Variation, into output: inout ByteWriter
   ) {
@@ -192,11 +215,18 @@ public final class Workload: Sendable {
   /// drawn.
   @inline(__always)
   private func writeToken(_ random: NotificationRandom, _ variation: Variation, into output: inout ByteWriter) {
+    writeToken(random, length: variation.tokenLength, isInvalid: variation.hasInvalidToken, into: &output)
+  }
+
+  @inline(__always)
+  private func writeToken(
+    _ random: NotificationRandom, length: Int, isInvalid: Bool, into output: inout ByteWriter
+  ) {
     let index = random[.token].multipliedFullWidth(by: tokens).high
     // An odd factor: all are different, and so are their last bytes as long as there are values for them.
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
-    var left = variation.tokenLength
-    if variation.hasInvalidToken {
+    var left = length
+    if isInvalid {
       output.write(bigEndian: SyntheticToken.invalidPrefix)
       left -= 8
     } else if left < 8 {
