@@ -68,7 +68,7 @@ final class ProviderConnection {
 
   let number: Int
   let runner: LoopRunner
-  private var state = State.down { didSet { runner.timeline.note(number, state.drawn, at: runner.clock()) } }
+  private var state = State.down { didSet { runner.books.timeline.note(number, state.drawn, at: runner.clock()) } }
   /// Counts attempts to open it, to ignore late events of earlier attempts.
   private(set) var attempt = 0
   private var batch: ConnectionBatch
@@ -246,7 +246,7 @@ final class ProviderConnection {
   func close(as cause: LoadTally.Cause) {
     guard case .up(let link) = state else { return }
     // What waits is tried again on it.
-    if link.isQuietUntil != nil, runner.hasLeftovers { return }
+    if link.isQuietUntil != nil, runner.machine.hasLeftovers { return }
     link.takesMore = false
     flush(.full)
     guard isUp else { return }
@@ -302,7 +302,7 @@ final class ProviderConnection {
   // MARK: opening and closing
 
   func connect() {
-    guard isDown, runner.wantsConnections else { return }
+    guard isDown, runner.machine.wantsConnections else { return }
     state = .connecting(problem: nil)
     attempt += 1
     runner.tally.attempted += 1
@@ -311,13 +311,13 @@ final class ProviderConnection {
 
   func opened(_ channel: any Channel, attempt: Int, isResumed: Bool) {
     // A host with several addresses can give two channels, and a run can end meanwhile.
-    guard case .connecting = state, attempt == self.attempt, runner.phase != .over else {
+    guard case .connecting = state, attempt == self.attempt, !runner.machine.isOver else {
       return channel.close(promise: nil)
     }
     let now = runner.clock()
     let life = ConnectionLife(
-      openedAt: now, observed: runner.observed(now), log: runner.makeLog(), session: runner.makeSession(),
-      phase: runner.runPhase, lastScheduled: runner.lastScheduled)
+      openedAt: now, observed: runner.machine.watch.observed(now), log: runner.makeLog(), session: runner.makeSession(),
+      phase: runner.machine.phase, lastScheduled: runner.machine.lastScheduled)
     let link = Link(channel, life)
     state = .up(link)
     failures = 0
@@ -343,7 +343,7 @@ final class ProviderConnection {
   }
 
   private func noteStanding(of life: ConnectionLife, at now: Int64, endedBy cause: LoadTally.Cause? = nil) {
-    let standing = life.standing(atObserved: runner.observed(now), endedBy: cause)
+    let standing = life.standing(atObserved: runner.machine.watch.observed(now), endedBy: cause)
     runner.noteStanding(standing, isFirst: !wasUp)
     if standing == .up { wasUp = true }
   }
@@ -351,7 +351,7 @@ final class ProviderConnection {
   /// Takes what went wrong, in case that the attempt to connect ends of it.
   func note(_ error: any Error, attempt: Int) {
     runner.note(error)
-    if case .connecting = state, attempt == self.attempt { state = .connecting(problem: runner.lastError) }
+    if case .connecting = state, attempt == self.attempt { state = .connecting(problem: runner.books.lastError) }
   }
 
   func failedToOpen(attempt: Int) {

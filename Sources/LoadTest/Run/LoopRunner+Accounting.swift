@@ -5,16 +5,16 @@ extension LoopRunner {
   /// A batch is about to be written. All counters in one call, because each access to another object is checked for
   /// exclusivity.
   func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, at now: Int64) {
-    lastWrite = now
+    books.lastWrite = now
     tally.wrote(count, bytes, reason)
     measurements.wrote(count, bytes)
-    if runPhase == .measured || runPhase == .warmUp { bins.add(count, at: now - start) }
+    if books.phase == .measured || books.phase == .warmUp { books.bins.add(count, at: now - machine.start) }
   }
 
   func noteUp(isFirst: Bool, isResumed: Bool) {
     if isFirst { tally.everOpened += 1 }
     tally.opened += 1
-    openedSinceOfUse += 1
+    machine.noteOpened()
     tally.up += 1
     if isResumed { tally.resumed += 1 }
   }
@@ -41,14 +41,14 @@ extension LoopRunner {
     switch event {
     case .proven(let phase, let nanoseconds):
       tally.sendings.markersAnswered += 1
-      book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
+      books.book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
     case .response(let status, let named):
       tally.errorResponses[status.rawValue, default: 0] += 1
       guard let named else {
         tally.unresolvedResponses += 1
         return
       }
-      book(named.phase) {
+      books.book(named.phase) {
         if let latency = named.latencyNanoseconds { $0.measurements.latency.errorUs.record(Int(latency / 1_000)) }
         if let lost = named.lossWindow { $0.measurements.lossWindow.record(lost) }
       }
@@ -60,16 +60,16 @@ extension LoopRunner {
       tally.strayBytes += count
       return
     }
-    for phase in life.settledPhases { book(phase) { $0.settledAt = max($0.settledAt, now) } }
+    for phase in life.settledPhases { books.book(phase) { $0.settledAt = max($0.settledAt, now) } }
   }
 
   /// The outcomes of a connection's sendings.
   func book(_ settlement: ConnectionLife.Settlement) {
     for each in settlement.settled {
-      book(each.phase) { $0.tally.settled(accepted: each.accepted, rejected: each.rejected) }
+      books.book(each.phase) { $0.tally.settled(accepted: each.accepted, rejected: each.rejected) }
     }
     for (phase, count) in settlement.rest {
-      book(phase) {
+      books.book(phase) {
         if settlement.isDiscarded {
           $0.tally.sendings.discarded += count
         } else {
@@ -81,7 +81,7 @@ extension LoopRunner {
 
   /// Nothing will tell what became of these notifications.
   func leaveUnknown(_ settlement: ConnectionLife.Settlement) {
-    for (phase, count) in settlement.rest { book(phase) { $0.tally.unknown += count } }
+    for (phase, count) in settlement.rest { books.book(phase) { $0.tally.unknown += count } }
   }
 }
 
