@@ -1,4 +1,4 @@
-import BinaryProtocol
+import PushModel
 
 /// The events of connections, as the runner counts them.
 extension LoopRunner {
@@ -40,10 +40,10 @@ extension LoopRunner {
   func note(_ event: ConnectionLife.Event, of life: ConnectionLife, at now: Int64) {
     switch event {
     case .proven(let phase, let nanoseconds):
-      tally.sendings.markersAnswered += 1
+      tally.sendings.proofs += 1
       books.book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
-    case .response(let status, let named):
-      tally.errorResponses[status.rawValue, default: 0] += 1
+    case .response(let rejection, let named):
+      tally.errorResponses[rejection.status.rawValue, default: 0] += 1
       guard let named else {
         tally.unresolvedResponses += 1
         return
@@ -65,32 +65,31 @@ extension LoopRunner {
 
   /// The outcomes of a connection's sendings.
   func book(_ settlement: ConnectionLife.Settlement) {
-    for each in settlement.settled {
-      books.book(each.phase) { $0.tally.settled(accepted: each.accepted, rejected: each.rejected) }
-    }
-    for (phase, count) in settlement.rest {
-      books.book(phase) {
-        if settlement.isDiscarded {
-          $0.tally.sendings.discarded += count
-        } else {
-          $0.tally.sendings.unknown += count
-        }
-      }
+    for part in settlement.parts {
+      books.book(part.phase) { $0.tally.settled(part.count, part.fate) }
     }
   }
 
   /// Nothing will tell what became of these notifications.
   func leaveUnknown(_ settlement: ConnectionLife.Settlement) {
-    for (phase, count) in settlement.rest { books.book(phase) { $0.tally.unknown += count } }
+    for part in settlement.parts where part.fate == .unknown {
+      books.book(part.phase) { $0.tally.unknown += part.count }
+    }
   }
 }
 
 extension LoadTally {
-  fileprivate mutating func settled(accepted more: Int, rejected bad: Int) {
-    sendings.accepted += more
-    sendings.rejected += bad
-    accepted += more
-    rejected += bad
+  fileprivate mutating func settled(_ count: Int, _ fate: Fate) {
+    switch fate {
+    case .accepted:
+      sendings.accepted += count
+      accepted += count
+    case .rejected:
+      sendings.rejected += count
+      rejected += count
+    case .discarded: sendings.discarded += count
+    case .unknown: sendings.unknown += count
+    }
   }
 
   fileprivate mutating func wrote(_ count: Int, _ bytes: Int, _ reason: FlushReason) {

@@ -22,8 +22,9 @@ final class LoopRunner {
   let parts: Int
   let environment: LoopEnvironment
   let lingerNanoseconds: Int64
-  let markerTimeoutNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
+  /// Begins the protocol on a connection. Only here it is chosen.
+  let makeSending: () -> any SendingProtocol
 
   /// What is to be done when.
   var machine: LoopMachine
@@ -51,7 +52,7 @@ final class LoopRunner {
     machine = LoopMachine(.init(plan, part: part, of: parts, jitter: environment.jitter), at: environment.clock())
     books = LoopBooks(timelineLimit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     lingerNanoseconds = plan.batching.linger.nanoseconds
-    markerTimeoutNanoseconds = plan.markerTimeout.nanoseconds
+    makeSending = BinarySending.maker(plan, BinaryFrames(workload, part: part, of: parts))
     lifetimeNanoseconds = plan.connections.lifetime.map { $0.nanoseconds }
   }
 
