@@ -5,7 +5,7 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: door (apnscope), jobs (Dissection, GatewaySimulator, LoadTest, Reporting), edges
+/// Imports go down only: door (apnscope), jobs (Dissection, Analysis, GatewaySimulator, LoadTest, Reporting), Records, edges
 /// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (PushModel, BinaryProtocol, Payload,
 /// Measurement, OutputSchema), ground (Bytes, TLSFoundation).
 let package = Package(
@@ -18,7 +18,9 @@ let package = Package(
     .library(name: "Payload", targets: ["Payload"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
+    .library(name: "Records", targets: ["Records"]),
     .library(name: "Dissection", targets: ["Dissection"]),
+    .library(name: "Analysis", targets: ["Analysis"]),
     .library(name: "Measurement", targets: ["Measurement"]),
     .library(name: "OutputSchema", targets: ["OutputSchema"]),
     .library(name: "TLSTransport", targets: ["TLSTransport"]),
@@ -59,10 +61,24 @@ let package = Package(
     .target(name: "TLSDecryption", dependencies: ["Bytes", "COpenSSL", "TLSFoundation"], swiftSettings: settings),
 
     .target(
-      name: "Dissection",
+      name: "Records",
       dependencies: [
         "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "PacketCapture", "TLSDecryption",
         "TLSFoundation",
+      ],
+      swiftSettings: settings),
+
+    .target(
+      name: "Dissection",
+      dependencies: [
+        "Bytes", "BinaryProtocol", "PushModel", "PacketCapture", "Records", "TLSDecryption",
+      ],
+      swiftSettings: settings),
+
+    .target(
+      name: "Analysis",
+      dependencies: [
+        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "PacketCapture", "Records", "TLSDecryption",
         .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
@@ -114,7 +130,8 @@ let package = Package(
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Dissection", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture", "TLSDecryption", "TLSTransport",
+        "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
+        "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",
         "Bytes", "CBuild",
@@ -128,15 +145,21 @@ let package = Package(
     // Examples see only what is public, like any other package. They are no products: who depends on apnscope does not
     // build them.
     .executableTarget(
-      name: "PeekExample", dependencies: ["Dissection", "PacketCapture"], path: "Examples/Peek", packageAccess: false),
+      name: "PeekExample", dependencies: ["Analysis", "Dissection", "PacketCapture", "Records"], path: "Examples/Peek",
+      packageAccess: false),
     .executableTarget(
       name: "DecryptExample",
-      dependencies: ["BinaryProtocol", "PushModel", "Bytes", "Dissection", "PacketCapture", "TLSDecryption"],
+      dependencies: [
+        "BinaryProtocol", "PushModel", "Bytes", "Dissection", "PacketCapture", "Records", "TLSDecryption",
+      ],
       path: "Examples/Decrypt", packageAccess: false),
     // Counted by Scripts/bench --instructions: it links what it counts and no more.
     .executableTarget(
       name: "InstructionCount",
-      dependencies: ["BinaryProtocol", "Bytes", "Dissection", "LoadTest", "PacketCapture", "Payload", "TLSDecryption"],
+      dependencies: [
+        "Analysis", "BinaryProtocol", "Bytes", "Dissection", "LoadTest", "PacketCapture", "Payload", "Records",
+        "TLSDecryption",
+      ],
       path: "Benchmarks/Instructions", swiftSettings: settings),
     .testTarget(
       name: "GatewayExampleTests",
@@ -149,7 +172,8 @@ let package = Package(
       dependencies: [
         "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "OutputSchema", "PacketCapture",
         "TLSDecryption",
-        "TLSTransport", "MetricsEndpoint", "Dissection", "LoadTest", "GatewaySimulator", "Reporting", "TestSupport",
+        "TLSTransport", "MetricsEndpoint", "Analysis", "Dissection", "Records", "LoadTest", "GatewaySimulator",
+        "Reporting", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Libraries", packageAccess: false),
 
@@ -171,9 +195,15 @@ let package = Package(
       name: "TLSDecryptionTests", dependencies: ["TLSDecryption", "TLSFoundation", "Bytes", "COpenSSL", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
+      name: "RecordsTests", dependencies: ["Records", "BinaryProtocol", "Bytes", "OutputSchema"],
+      swiftSettings: settings
+    ),
+    .testTarget(name: "AnalysisTests", dependencies: ["Analysis", "Records", "Bytes"], swiftSettings: settings),
+    .testTarget(
       name: "DissectionTests",
       dependencies: [
-        "Dissection", "Payload", "PacketCapture", "TLSDecryption", "BinaryProtocol", "PushModel", "Measurement",
+        "Analysis", "Dissection", "Records", "Payload", "PacketCapture", "TLSDecryption", "BinaryProtocol", "PushModel",
+        "Measurement",
         "Bytes",
         "TestSupport",
       ],

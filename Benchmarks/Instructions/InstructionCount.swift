@@ -1,3 +1,4 @@
+import Analysis
 import BinaryProtocol
 import Bytes
 import Dissection
@@ -5,6 +6,7 @@ import Foundation
 import LoadTest
 import PacketCapture
 import Payload
+import Records
 import TLSDecryption
 
 /// Does one job of apnscope's a number of times, and prints how many notifications went through it: callgrind counts the
@@ -65,7 +67,8 @@ struct InstructionCount {
       if files.count > 1 {
         secrets.add(try KeyLog(contentsOf: files[1], maximumLength: 1 << 24, maximumLines: 100_000))
       }
-      var dissection = Dissection(into: sink(), options: DissectionOptions(), secrets: secrets)
+      let shared = SharedSink(sink())
+      var dissection = Dissection(into: shared, options: DissectionOptions(), secrets: secrets)
       let input = try CaptureInput.open(path, options: CaptureOptions())
       _ = try dissection.read(input, source: path) { _ in true }
       dissection.finish()

@@ -4,6 +4,7 @@ import Dissection
 import Foundation
 import PacketCapture
 import PushModel
+import Records
 import TLSDecryption
 
 /// Decrypts a capture with a key log, and prints what was pushed.
@@ -24,7 +25,8 @@ struct Decrypt {
   static func decrypt(_ path: String, keyLog: String) throws {
     let secrets = Secrets()
     secrets.add(try KeyLog(contentsOf: keyLog, maximumLength: 1 << 20, maximumLines: 100_000))
-    var dissection = Dissection(into: Pushes(), options: DissectionOptions(), secrets: secrets)
+    let shared = SharedSink(Pushes())
+    var dissection = Dissection(into: shared, options: DissectionOptions(), secrets: secrets)
     let input = try CaptureInput.open(path, options: CaptureOptions())
     _ = try dissection.read(input, source: path) { _ in true }
   }

@@ -1,6 +1,7 @@
 import Bytes
 import Dissection
 import PacketCapture
+import Records
 import TLSDecryption
 import Testing
 

@@ -1,6 +1,8 @@
+import Analysis
 import Dissection
 import Foundation
 import PacketCapture
+import Records
 
 /// Peeks at captures: who connected, what became of the notifications, and what is worth a look.
 ///
@@ -20,11 +22,12 @@ struct Peek {
 
   static func peek(at path: String) throws {
     // `Inspection` is one of the sinks that records can go to; the others write JSON Lines, CSV or a table.
-    var dissection = Dissection(into: Inspection(), options: DissectionOptions())
+    let shared = SharedSink(Inspection())
+    var dissection = Dissection(into: shared, options: DissectionOptions())
     let input = try CaptureInput.open(path, options: CaptureOptions())
     _ = try dissection.read(input, source: path) { _ in true }
     dissection.finish()
-    let report = dissection.sink.finish()
+    let report = shared.sink.finish()
 
     print("\(report.summary.packets) packets, \(report.summary.notifications) notifications")
     for row in report.connections {

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 import PushModel
+import Records
 import TLSDecryption
 
 /// The part of a connection that every packet and notification touches: its client stream's framer, the session, and
@@ -21,12 +22,9 @@ struct ClientStream {
     case opaque
   }
 
-  private var framer: RecordFramer<GatewayGrammar, CapturePosition>
-  private(set) var session: BinarySession
+  private var frames: FrameReader
   private var writeTimes: WriteTimes
 
-  /// The connection's number in records.
-  let connection: Int
   /// Decrypts the bytes if they are TLS; the plaintext is read instead.
   var tls: TLSStream?
   /// The number of notifications whose fates were passed to the sink: all before this index.
@@ -38,10 +36,18 @@ struct ClientStream {
   private(set) var byteCounts = (low: 0, high: 0)
 
   init(connection: Int, options: DissectionOptions) {
-    self.connection = connection
-    framer = RecordFramer(grammar: GatewayGrammar(limits: options.limits), isAligned: true)
-    session = BinarySession(maximumIdentifierRuns: options.maximumIdentifierRuns)
+    frames = FrameReader(
+      connection: connection, limits: options.limits, maximumIdentifierRuns: options.maximumIdentifierRuns)
     writeTimes = WriteTimes(maximum: options.maximumWriteTimes)
+  }
+
+  /// The connection's number in records.
+  @inline(__always)
+  var connection: Int { frames.connection }
+  @inline(__always)
+  var session: BinarySession {
+    _read { yield frames.session }
+    _modify { yield &frames.session }
   }
 
   @inline(__always)
@@ -58,10 +64,7 @@ struct ClientStream {
   }
 
   /// The beginning of the stream was not captured.
-  mutating func beginAnywhere() {
-    framer = RecordFramer(grammar: framer.grammar, isAligned: false)
-    session.noteMissingBytes()
-  }
+  mutating func beginAnywhere() { frames.beginAnywhere() }
 
   /// Prefetches the memory that belongs to the stream but lies outside of it.
   @inline(__always)
@@ -72,8 +75,8 @@ struct ClientStream {
   /// The fast path: counts the bytes, and decodes them if they are from a provider in whose stream a notification was
   /// found already; `false` otherwise.
   @inline(__always)
-  mutating func readWholeFrames<Sink>(
-    _ bytes: RawSpan, at offset: Int, fromHigh: Bool, _ mark: CapturePosition, into output: inout RecordEmitter<Sink>
+  mutating func readWholeFrames(
+    _ bytes: RawSpan, at offset: Int, fromHigh: Bool, _ mark: CapturePosition, into output: inout RecordEmitter
   ) -> Bool {
     count(bytes.byteCount, fromHigh: fromHigh)
     guard session.written > 0, reading(fromHigh: fromHigh) == .gateway else { return false }
@@ -86,8 +89,8 @@ struct ClientStream {
   ///
   /// - Returns: the number of bytes read, from the first on, and of notifications found; `nil` if nothing was done.
   @inline(__always)
-  mutating func readAhead<Sink>(
-    _ bytes: RawSpan, at position: StreamPosition, _ workspace: TLSWorkspace, into output: inout RecordEmitter<Sink>
+  mutating func readAhead(
+    _ bytes: RawSpan, at position: StreamPosition, _ workspace: TLSWorkspace, into output: inout RecordEmitter
   ) -> (taken: Int, notifications: Int)? {
     let before = session.written
     guard before > 0, reading(fromHigh: position.fromHigh) == .gateway else { return nil }
@@ -99,8 +102,8 @@ struct ClientStream {
   }
 
   @inline(never)
-  private mutating func readSealedAhead<Sink>(
-    _ bytes: RawSpan, at position: StreamPosition, _ workspace: TLSWorkspace, into output: inout RecordEmitter<Sink>
+  private mutating func readSealedAhead(
+    _ bytes: RawSpan, at position: StreamPosition, _ workspace: TLSWorkspace, into output: inout RecordEmitter
   ) -> (taken: Int, notifications: Int)? {
     let before = session.written
     let fromHigh = position.fromHigh
@@ -118,49 +121,35 @@ struct ClientStream {
   /// Decodes what these bytes complete.
   ///
   /// - Parameter offset: stream offset of the first byte.
-  mutating func read<Sink>(
-    _ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, into output: inout RecordEmitter<Sink>
+  mutating func read(
+    _ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, into output: inout RecordEmitter
   ) {
     let before = session.written
     var position = 0
     // The earliest sequence number at which the first found frame may have ended.
     var sequence = mark.sequence
-    if framer.completeBeginning(bytes, &position) {
-      Self.decodeAssembled(&framer, mark, connection, &session, &output)
-    }
-    while true {
-      if let end = framer.endOfRecord(bytes, at: position) {
-        Self.decode(
-          bytes.extracting(position..<end), at: offset + position, mark, connection, &session, &output)
-        position = end
-      } else if framer.isStraight && position == bytes.byteCount {
-        break
-      } else if framer.keepBeginning(bytes, at: position, offset: offset, mark: mark) {
-        break
-      } else if !readSlowly(bytes, &position, at: offset, mark, &sequence, &output) {
-        break
-      }
+    while !output.sink.readFrames(bytes, &position, at: offset, mark, &frames) {
+      guard readSlowly(bytes, &position, at: offset, mark, &sequence, &output) else { break }
     }
     noteWritten(since: before, mark, sequence, &output)
   }
 
   /// Takes one step other than reading the next record; `false` when all bytes are read.
   @inline(never)
-  private mutating func readSlowly<Sink>(
+  private mutating func readSlowly(
     _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: CapturePosition, _ sequence: inout UInt32,
-    _ output: inout RecordEmitter<Sink>
+    _ output: inout RecordEmitter
   ) -> Bool {
-    let step = framer.next(bytes, &position, at: offset, mark: mark)
+    let step = frames.framer.next(bytes, &position, at: offset, mark: mark)
     noteUnreadable()
     switch step {
     case .done: return false
     case .record(let range):
-      Self.decode(bytes.extracting(range), at: offset + range.lowerBound, mark, connection, &session, &output)
-    case .assembled:
-      Self.decodeAssembled(&framer, mark, connection, &session, &output)
+      frames.decode(bytes.extracting(range), at: offset + range.lowerBound, mark, into: &output.sink)
+    case .assembled: frames.decodeAssembled(mark, into: &output.sink)
     case .recovered(let record, let offset, let mark):
       sequence = mark.sequence
-      Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
+      frames.decode(record.rawBytes, at: offset, mark, into: &output.sink)
     case .damage(let damage): output.report(damage, .client, connection)
     }
     return true
@@ -168,28 +157,28 @@ struct ClientStream {
 
   /// Notifies the session at once: where the unreadable bytes end may only be known when the next frame is found, which
   /// may be after the response to them.
-  private mutating func noteUnreadable() { if framer.hasSeenUnreadable { session.noteUnreadableBytes() } }
+  private mutating func noteUnreadable() { if frames.framer.hasSeenUnreadable { session.noteUnreadableBytes() } }
 
   /// Notes that `length` bytes from `offset` are missing.
-  mutating func gap<Sink>(
-    at offset: Int, length: Int, _ mark: CapturePosition, into output: inout RecordEmitter<Sink>
+  mutating func gap(
+    at offset: Int, length: Int, _ mark: CapturePosition, into output: inout RecordEmitter
   ) {
-    framer.gap(at: offset, length: length)
+    frames.framer.gap(at: offset, length: length)
     session.noteMissingBytes()
     noteUnreadable()
     readFound(mark, &output)
   }
 
   /// Bytes that it holds until more comes.
-  var heldBytes: Int { framer.heldBytes + session.heldBytes + writeTimes.heldBytes }
+  var heldBytes: Int { frames.framer.heldBytes + session.heldBytes + writeTimes.heldBytes }
 
   /// Frees memory that is ready for the next frame.
-  mutating func freeSpare() { framer.freeSpare() }
+  mutating func freeSpare() { frames.framer.freeSpare() }
 
   /// Gives up the frame that has begun, and forgets what error responses are resolved with.
-  mutating func drop<Sink>(_ mark: CapturePosition, into output: inout RecordEmitter<Sink>) {
-    if !framer.isStraight { session.noteMissingBytes() }
-    framer.drop()
+  mutating func drop(_ mark: CapturePosition, into output: inout RecordEmitter) {
+    if !frames.framer.isStraight { session.noteMissingBytes() }
+    frames.framer.drop()
     noteUnreadable()
     readFound(mark, &output)
     session.forgetIdentifiers()
@@ -197,84 +186,35 @@ struct ClientStream {
   }
 
   /// Notes that nothing more comes.
-  mutating func finish<Sink>(_ mark: CapturePosition, into output: inout RecordEmitter<Sink>) {
-    framer.finish()
+  mutating func finish(_ mark: CapturePosition, into output: inout RecordEmitter) {
+    frames.framer.finish()
     readFound(mark, &output)
   }
 
   /// Reads the records that a gap or the end completed.
-  private mutating func readFound<Sink>(_ mark: CapturePosition, _ output: inout RecordEmitter<Sink>) {
+  private mutating func readFound(_ mark: CapturePosition, _ output: inout RecordEmitter) {
     let before = session.written
     var sequence: UInt32?
     while true {
-      switch framer.nextFound() {
+      switch frames.framer.nextFound() {
       case .recovered(let record, let offset, let mark):
         sequence = sequence ?? mark.sequence
-        Self.decode(record.rawBytes, at: offset, mark, connection, &session, &output)
+        frames.decode(record.rawBytes, at: offset, mark, into: &output.sink)
       case .damage(let damage): output.report(damage, .client, connection)
       default: return noteWritten(since: before, mark, sequence ?? mark.sequence, &output)
       }
     }
   }
 
-  /// Hands one frame to the session and the sink. Static, so that the frame may be borrowed from the framer.
-  @inline(__always)
-  private static func decode<Sink>(
-    _ frame: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Int, _ session: inout BinarySession,
-    _ output: inout RecordEmitter<Sink>
-  ) {
-    let place = RecordPlace(
-      connection: connection, time: mark.time, packet: mark.packet, offset: offset, length: frame.byteCount)
-    let fields: PushFields
-    do throws(ParseError) {
-      fields = try PushFields(parsing: frame)
-    } catch {
-      return decode(malformed: error, frame, at: place, &session, &output)
-    }
-    let index = session.write(identifier: fields.identifier, isKnownBad: fields.isKnownBad)
-    if fields.token.length != 32 || fields.identifier == 0 || fields.payload.length == 0 {
-      noteFaults(fields, frame, &session)
-    }
-    output.sink.receive(fields, frame, at: place, index: index)
-  }
-
-  /// Decodes a frame whose length is valid but whose items are not: it is counted like other notifications and has a
-  /// fate.
-  @inline(never)
-  private static func decode<Sink>(
-    malformed error: ParseError, _ frame: RawSpan, at place: RecordPlace, _ session: inout BinarySession,
-    _ output: inout RecordEmitter<Sink>
-  ) {
-    let fields = PushFields(fitting: frame)
-    let index = session.write(malformedWith: fields.identifier)
-    output.summary.malformed += 1
-    output.sink.receive(malformed: error.description, fields, frame, at: place, index: index)
-  }
-
-  /// Out of line: few notifications have an odd token or no payload, or count from 0.
-  @inline(never)
-  private static func noteFaults(
-    _ fields: PushFields, _ frame: RawSpan, _ session: inout BinarySession
-  ) {
-    session.noteFaults(Push(fields, frame).faults, identifier: fields.identifier)
-  }
-
-  private static func decodeAssembled<Sink>(
-    _ framer: inout RecordFramer<GatewayGrammar, CapturePosition>, _ mark: CapturePosition, _ connection: Int,
-    _ session: inout BinarySession, _ output: inout RecordEmitter<Sink>
-  ) {
-    decode(framer.assembled, at: framer.start, mark, connection, &session, &output)
-    framer.dropAssembled()
-  }
-
   /// Notes when the notifications of one piece were written.
   ///
   /// - Parameter sequence: the sequence number after which all of the notifications end.
-  private mutating func noteWritten<Sink>(
-    since before: Int, _ mark: CapturePosition, _ sequence: UInt32, _ output: inout RecordEmitter<Sink>
+  private mutating func noteWritten(
+    since before: Int, _ mark: CapturePosition, _ sequence: UInt32, _ output: inout RecordEmitter
   ) {
     let ended = session.written - before
     output.summary.notifications += ended
+    output.summary.malformed += frames.takeMalformed()
     if ended > 0 { writeTimes.note(before, mark, sequence) }
     // With TLS a segment may have many records; the caller counts the segment.
     if tls == nil { output.sink.segment(notifications: ended, at: mark.time) }
@@ -324,7 +264,7 @@ struct ClientStream {
   // MARK: fates
 
   /// Sends the sink the fates that became final since the last call; with `atEnd` all others too.
-  mutating func reportFates<Sink: RecordSink>(atEnd: Bool = false, to sink: inout Sink) {
+  mutating func reportFates(atEnd: Bool = false, to sink: inout any RecordSink) {
     let end = atEnd ? session.written : session.final
     guard end > reportedFates else { return }
     session.forEachFate(in: reportedFates..<end) { range, fate in

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 import PushModel
+import Records
 import TLSDecryption
 
 /// One connection during dissection: which end is the client, how each direction is read, and the fates of its

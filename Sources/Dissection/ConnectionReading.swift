@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import Records
 
 /// The readers of a connection's service, once that is decided.
 ///

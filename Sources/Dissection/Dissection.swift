@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// How far a dissection has come, for progress.
@@ -17,18 +18,18 @@ public struct DissectionProgress: Sendable {
 
 /// Reads recordings one after the other into one sink. Connections are numbered across all of them; packets are numbered
 /// per file.
-public struct Dissection<Sink: RecordSink> {
+public struct Dissection {
   private let options: DissectionOptions
   private let filter: PacketFilter?
-  private var dissector: Dissector<Sink>
+  private var dissector: Dissector
   /// `nil`: one thread dissects everything.
-  private var parallel: ParallelReading<Sink>?
+  private var parallel: ParallelReading?
   /// Records have the number of their file, from 1 in the order in which files are read. Set it before the first.
   public var numbersFiles = false
   /// Returns secrets that came since the last call, while a capture is read: with it, connections wait for theirs.
   public var moreSecrets: (() -> [KeyLog])?
   /// Called after every batch of packets, and five times a second while none come, with the totals so far.
-  public var onProgress: ((inout Sink, SummaryRecord) -> Void)?
+  public var onProgress: ((SummaryRecord) -> Void)?
   /// Packets that captures dropped.
   private var losses = LossTally()
   /// Files that have been read.
@@ -38,7 +39,7 @@ public struct Dissection<Sink: RecordSink> {
 
   /// - Parameter secrets: decrypt TLS connections; secrets found in captures are added.
   public init(
-    into sink: Sink, options: DissectionOptions, filter: PacketFilter? = nil, secrets: Secrets = Secrets()
+    into sink: any RecordSink, options: DissectionOptions, filter: PacketFilter? = nil, secrets: Secrets = Secrets()
   ) {
     let options = options.divided
     self.options = options
@@ -51,11 +52,8 @@ public struct Dissection<Sink: RecordSink> {
   var readAhead: (ahead: Int, left: Int) { parallel?.totals ?? (0, 0) }
 
   public var summary: SummaryRecord { dissector.output.summary }
-  /// The sink with everything it has taken.
-  public var sink: Sink {
-    get { dissector.output.sink }
-    set { dissector.output.sink = newValue }
-  }
+  /// Whether the sink wants further records.
+  public var isOpen: Bool { dissector.output.sink.isOpen }
 
   /// Dissects one input to its end, or until `proceed` returns `false`; called after every block, and five times a
   /// second while there is no input.
@@ -65,15 +63,9 @@ public struct Dissection<Sink: RecordSink> {
   public mutating func read(
     _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
-    try Sink.read(input, source: source, into: &self, proceed: proceed)
-  }
-
-  mutating func readInput(
-    _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
-  ) throws -> CaptureOutcome {
     switch consume input {
     case .packets(let file):
-      let outcomes = try readRecording(Recording(file), sources: [source], proceed: proceed)
+      let outcomes = try read(Recording(file), sources: [source], proceed: proceed)
       return outcomes[0]
     case .dump(let dump):
       let outcome = try read(dump, source, proceed)
@@ -88,20 +80,6 @@ public struct Dissection<Sink: RecordSink> {
   /// - Returns: the outcome of each file, in the order of the recording. A file that could not be read has a `failure`,
   ///   which is thrown if there is only one file.
   public mutating func read(
-    _ recording: Recording, sources: [String], proceed: (DissectionProgress) -> Bool
-  ) throws -> [CaptureOutcome] {
-    try Sink.read(recording, sources: sources, into: &self, proceed: proceed)
-  }
-
-  /// Writes the summary.
-  public mutating func finish() { dissector.output.sink.receive(dissector.output.summary) }
-
-  // MARK: captures
-
-  /// Batches that lanes read at a time.
-  private static var batchesAhead: Int { 3 }
-
-  mutating func readRecording(
     _ recording: Recording, sources: [String], proceed: (DissectionProgress) -> Bool
   ) throws -> [CaptureOutcome] {
     var recording = recording
@@ -128,6 +106,14 @@ public struct Dissection<Sink: RecordSink> {
     }
     return try end(&pass, ending)
   }
+
+  /// Writes the summary.
+  public mutating func finish() { dissector.output.sink.receive(dissector.output.summary) }
+
+  // MARK: captures
+
+  /// Batches that lanes read at a time.
+  private static var batchesAhead: Int { 3 }
 
   private mutating func begin(_ recording: inout Recording, _ sources: [String]) -> RecordingPass {
     let firstNumber = files + 1
@@ -162,7 +148,7 @@ public struct Dissection<Sink: RecordSink> {
     addSecrets()
     if hasBegun { dissector.output.sink.pause() }
     pass.notePause()
-    onProgress?(&dissector.output.sink, dissector.output.summary)
+    onProgress?(dissector.output.summary)
   }
 
   /// Takes the first of the batches; lanes may read the others ahead.
@@ -197,7 +183,7 @@ public struct Dissection<Sink: RecordSink> {
     }
     pass.progress.bytesRead = batch.bytesRead
     if pass.isPauseDue() { dissector.output.sink.pause() }
-    onProgress?(&dissector.output.sink, dissector.output.summary)
+    onProgress?(dissector.output.summary)
   }
 
   private mutating func end(

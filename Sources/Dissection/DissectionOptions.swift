@@ -1,5 +1,6 @@
 import BinaryProtocol
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// Options of a dissection, and its memory limits.
@@ -59,13 +60,12 @@ public struct DissectionOptions: Sendable {
   /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.
   public var maximumFateRanges: Int
 
-  public static let knownPorts: [UInt16: Service] = [2195: .gateway, 2196: .feedback]
-
   public init(
-    ports: [UInt16: Service] = knownPorts, dumpContents: DumpContents? = nil, limits: ProtocolLimits = ProtocolLimits(),
+    ports: [UInt16: Service] = Service.ofPorts, dumpContents: DumpContents? = nil,
+    limits: ProtocolLimits = ProtocolLimits(),
     capture: CaptureOptions = CaptureOptions(), tls: TLSLimits = TLSLimits(), maximumKeyLogLines: Int = 1 << 24,
     maximumIdentifierRuns: Int = 32_768, maximumWriteTimes: Int = 1_024,
-    maximumHeldResponses: Int = 1_024, maximumFateRanges: Int = 1 << 22
+    maximumHeldResponses: Int = 1_024, maximumFateRanges: Int = FateIndex.usualMaximumRanges
   ) {
     self.ports = ports
     self.dumpContents = dumpContents

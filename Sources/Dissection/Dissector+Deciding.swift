@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// Decides what a connection is: which end is the client, whether it is TLS or has a preamble, and which protocol it

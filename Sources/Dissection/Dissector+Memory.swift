@@ -1,4 +1,5 @@
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// Decides when the memory held by all connections is checked.

@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Bytes
+import Records
 import TLSDecryption
 
 /// Preambles: the bytes of a proxy or of STARTTLS before the first record of a connection are named and passed over.

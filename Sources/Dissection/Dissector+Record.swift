@@ -1,4 +1,5 @@
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// The record of a connection that has ended.

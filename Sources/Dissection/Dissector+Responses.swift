@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 import PushModel
+import Records
 
 /// Handles what the binary protocol's servers send: error responses, which settle notifications, and feedback tuples.
 extension Dissector {

@@ -1,5 +1,6 @@
 import Bytes
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// Connections that turn out to be TLS: their bytes go through a `TLSStream`, and its plaintext is read instead.

@@ -2,17 +2,18 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 import PushModel
+import Records
 import TLSDecryption
 
 /// Makes records from reassembled bytes.
 ///
 /// It receives what `TCPReassembler` emits (or the pieces of a raw dump), decides for each connection who the client is
 /// and what the bytes are, cuts them into records, and applies the session rules.
-struct Dissector<Sink: RecordSink> {
+struct Dissector {
   /// The state of more than these is not in the processor's cache when it is needed.
   private static var manyConnections: Int { 512 }
 
-  var output: RecordEmitter<Sink>
+  var output: RecordEmitter
   let options: DissectionOptions
   let secrets: Secrets
   var connections: [Connection?] = []
@@ -25,7 +26,7 @@ struct Dissector<Sink: RecordSink> {
   /// The limit on the memory of all connections.
   var memory: MemoryBudget
 
-  init(sink: Sink, options: DissectionOptions, secrets: Secrets) {
+  init(sink: any RecordSink, options: DissectionOptions, secrets: Secrets) {
     output = RecordEmitter(sink: sink)
     self.options = options
     self.secrets = secrets

@@ -1,13 +1,15 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import Records
 
 /// The sink of the dissector's records, and the totals of them.
-struct RecordEmitter<Sink: RecordSink> {
-  var sink: Sink
+struct RecordEmitter {
+  /// An existential, so that this module is compiled for one type: the dynamic call is one for each piece of a stream.
+  var sink: any RecordSink
   var summary = SummaryRecord()
 
-  init(sink: Sink) { self.sink = sink }
+  init(sink: any RecordSink) { self.sink = sink }
 
   /// Adds the counts of a client stream.
   mutating func add(_ counted: SummaryRecord) {

@@ -1,4 +1,5 @@
 import PacketCapture
+import Records
 
 /// One reading of a recording: what is known of its files so far, and how it goes on.
 ///

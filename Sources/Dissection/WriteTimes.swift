@@ -1,5 +1,6 @@
 import Bytes
 import PacketCapture
+import Records
 
 /// When notifications were written: one entry per packet that ended at least one, not one per notification.
 ///

@@ -1,3 +1,4 @@
+import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
@@ -5,6 +6,7 @@ import Dissection
 import Glibc
 import Measurement
 import PacketCapture
+import Records
 import TLSDecryption
 
 struct Annotate: ParsableCommand {
@@ -79,15 +81,14 @@ struct Annotate: ParsableCommand {
     let decoding = DecodingOptions(selection: selection, secrets: secrets, limits: limits)
     if try RepeatableInput.require([input], for: "annotate") { throw ExitStatus.interrupted }
     let secrets = try self.secrets.read(limits)
-    let fates = try RecordingReader(
-      [input], decoding, into: FateIndex(maximumRanges: limits.maxFateRanges), secrets: secrets, isQuiet: true)
+    let fates = SharedSink(FateIndex(maximumRanges: limits.maxFateRanges))
+    _ = try RecordingReader([input], decoding, into: fates, secrets: secrets, isQuiet: true)
     let stories = try stories(decoding, secrets)
-    let reading = try RecordingReader(
-      [input], decoding, into: PacketComments(fates: fates.sink, stories: stories, limit: comments.maxComments),
-      secrets: secrets)
+    let found = PacketComments(fates: fates.sink, stories: stories, limit: comments.maxComments)
+    let reading = try RecordingReader([input], decoding, into: found, secrets: secrets)
     if let failure = reading.failure { throw failure }
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    try write(reading.sink, to: output, rights, isComplete: fates.sink.connectionsNotKept == 0)
+    try write(found, to: output, rights, isComplete: fates.sink.connectionsNotKept == 0)
   }
 
   /// The outcomes of all notifications.
@@ -96,9 +97,9 @@ struct Annotate: ParsableCommand {
     var options = StoryCollector.Options()
     options.tellsTokens = false
     options.apply(limits)
-    let reading = try RecordingReader(
-      [input], decoding, into: StoryCollector(options, into: tally), secrets: secrets, isQuiet: true)
-    try reading.sink.tellOrFail()
+    let collector = StoryCollector(options, into: tally)
+    _ = try RecordingReader([input], decoding, into: collector, secrets: secrets, isQuiet: true)
+    try collector.tellOrFail()
     return tally.stories
   }
 

@@ -1,8 +1,9 @@
+import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
-import Dissection
 import Glibc
+import Records
 
 struct Decode: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -249,28 +250,29 @@ struct Decode: ParsableCommand {
   ) throws {
     let result: (hasRead: Bool, code: ExitCode)
     if chosen.isEmpty && records.limit == nil {
-      result = try read(into: writer, firstPass, onUse) { _ in false }
+      result = try read(into: writer, firstPass, onUse) { false }
     } else {
-      let selected = SelectedRecords(
-        writer, chosen, facts: firstPass.facts, limit: records.limit ?? .max,
-        maximumRanges: limits.maxFateRanges)
-      result = try read(into: selected, firstPass, onUse, isCut: \.isCut)
+      let selected = SharedSink(
+        SelectedRecords(
+          writer, chosen, facts: firstPass.facts, limit: records.limit ?? .max, maximumRanges: limits.maxFateRanges))
+      result = try read(into: selected, firstPass, onUse) { selected.sink.isCut }
     }
     // If nothing could be read, the files stay unchanged.
     if result.hasRead { try outputs.check() }
     if result.code != .success { throw result.code }
   }
 
-  private func read<Sink: RecordSink>(
-    into sink: Sink, _ firstPass: FirstPass, _ onUse: ((String) -> Void)?, isCut: (Sink) -> Bool
+  private func read(
+    into sink: some RecordSink, _ firstPass: FirstPass, _ onUse: ((String) -> Void)?, isCut: () -> Bool
   ) throws -> (hasRead: Bool, code: ExitCode) {
     let metrics = try records.metrics.map { try DecodeMetrics($0) }
     defer { metrics?.stop() }
-    var reading = try RecordingReader(
-      recordings.inputs, decoding, live: live, into: sink, secrets: firstPass.secrets, onUse: onUse,
-      onProgress: metrics.map { metrics in { _, summary in metrics.update(summary) } })
-    if reading.hasRead { reading.sink.pause() }
-    firstPass.complain(after: reading.summary, isCut: isCut(reading.sink))
+    let shared = SharedSink(sink)
+    let reading = try RecordingReader(
+      recordings.inputs, decoding, live: live, into: shared, secrets: firstPass.secrets, onUse: onUse,
+      onProgress: metrics.map { metrics in { summary in metrics.update(summary) } })
+    if reading.hasRead { shared.pause() }
+    firstPass.complain(after: reading.summary, isCut: isCut())
     return (reading.hasRead, firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict))
   }
 }

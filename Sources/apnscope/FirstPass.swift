@@ -1,5 +1,5 @@
 import ArgumentParser
-import Dissection
+import Records
 import TLSDecryption
 
 /// The first of two passes over the same inputs, for facts that are known only at the ends of connections: fates, and
@@ -81,9 +81,9 @@ struct FirstPass {
   private static func read(
     _ inputs: [String], _ options: DecodingOptions, _ selection: RecordSelection, _ secrets: Secrets
   ) throws -> (RecordingFacts, SummaryRecord) {
-    let facts = RecordingFacts(for: selection, maximumRanges: options.limits.maxFateRanges)
+    let facts = SharedSink(RecordingFacts(for: selection, maximumRanges: options.limits.maxFateRanges))
     let reading = try RecordingReader(inputs, options, into: facts, secrets: secrets, isQuiet: true)
-    return (reading.sink, reading.summary)
+    return (facts.sink, reading.summary)
   }
 
   /// Warns about reached limits and changed inputs.

@@ -1,7 +1,7 @@
+import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
-import Dissection
 import Measurement
 
 struct Follow: ParsableCommand {
@@ -154,11 +154,11 @@ struct Follow: ParsableCommand {
       case .table: StoryTableWriter(output: output)
       }
     let writer: any StorySink = try redacting.redaction.map { RedactedStories(plain, $0) } ?? plain
-    let reading = try RecordingReader(
-      recordings.inputs, decoding, live: live, into: StoryCollector(options, into: writer))
+    let collector = StoryCollector(options, into: writer)
+    let reading = try RecordingReader(recordings.inputs, decoding, live: live, into: collector)
     // If nothing could be read, the file stays unchanged.
     if reading.hasRead {
-      try reading.sink.tellOrFail()
+      try collector.tellOrFail()
       try outputs.check()
     }
     let code = reading.exitCode(strict: stories.strict)

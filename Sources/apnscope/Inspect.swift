@@ -1,8 +1,9 @@
+import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
-import Dissection
 import Measurement
+import Records
 import Reporting
 
 extension InspectionReport.Order: ExpressibleByArgument {}

@@ -1,5 +1,6 @@
+import Analysis
 import ArgumentParser
-import Dissection
+import Records
 
 /// Reads the selected records of the inputs into a sink that counts them.
 struct InspectedRecording<Sink: RecordSink> {
@@ -15,35 +16,25 @@ struct InspectedRecording<Sink: RecordSink> {
     _ redaction: Redaction? = nil, into empty: Sink, strict: Bool,
     onProgress: ((Sink, SummaryRecord) -> Void)? = nil
   ) throws {
-    if let redaction, selection.isEmpty {
-      let reading = try RecordingReader(
-        inputs, options, live: live, into: RedactedRecords(empty, redaction),
-        onProgress: onProgress.map { body in
-          { redacted, summary in if let sink = redacted.sink as? Sink { body(sink, summary) } }
-        })
-      (sink, code) = (reading.sink.sink as? Sink ?? empty, reading.exitCode(strict: strict))
-      return
-    }
+    let counted = SharedSink(empty)
+    let redacted: any RecordSink = redaction.map { RedactedRecords(counted, $0) } ?? counted
     guard !selection.isEmpty else {
       let reading = try RecordingReader(
-        inputs, options, live: live, into: empty,
-        onProgress: onProgress.map { body in { sink, summary in body(sink, summary) } })
-      (sink, code) = (reading.sink, reading.exitCode(strict: strict))
+        inputs, options, live: live, into: redacted,
+        onProgress: onProgress.map { body in { summary in body(counted.sink, summary) } })
+      (sink, code) = (counted.sink, reading.exitCode(strict: strict))
       return
     }
     let firstPass = try FirstPass(inputs, isLive: live?.interface != nil, options, selection)
-    let redacted: any RecordSink = redaction.map { RedactedRecords(empty, $0) } ?? empty
-    let selected = SelectedRecords(
-      redacted, selection, facts: firstPass.facts, countsSelected: true, maximumRanges: options.limits.maxFateRanges)
+    let selected = SharedSink(
+      SelectedRecords(
+        redacted, selection, facts: firstPass.facts, countsSelected: true,
+        maximumRanges: options.limits.maxFateRanges))
     let reading = try RecordingReader(
       inputs, options, live: live, into: selected, secrets: firstPass.secrets,
-      onProgress: onProgress.map { body in
-        { selected, _ in
-          if let sink = RedactedRecords.inner(of: selected.sink) as? Sink { body(sink, selected.summary) }
-        }
-      })
-    firstPass.complain(after: reading.summary, isCut: reading.sink.isCut)
-    sink = RedactedRecords.inner(of: reading.sink.sink) as? Sink ?? empty
+      onProgress: onProgress.map { body in { _ in body(counted.sink, selected.sink.summary) } })
+    firstPass.complain(after: reading.summary, isCut: selected.sink.isCut)
+    sink = counted.sink
     code = firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict)
   }
 }

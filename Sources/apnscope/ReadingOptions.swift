@@ -2,6 +2,7 @@ import ArgumentParser
 import BinaryProtocol
 import Dissection
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// A port and its service, as typed: `12195=gateway`.

@@ -1,9 +1,9 @@
 import ArgumentParser
 import BinaryProtocol
 import Bytes
-import Dissection
 import PacketCapture
 import PushModel
+import Records
 
 /// Options that select records of a recording.
 struct RecordSelectionOptions: ParsableArguments {

@@ -1,12 +1,11 @@
 import ArgumentParser
 import Dissection
 import PacketCapture
+import Records
 import TLSDecryption
 
 /// Reads all inputs into a sink, as both reading commands do.
-struct RecordingReader<Sink: RecordSink> {
-  /// The sink with everything it has taken.
-  var sink: Sink
+struct RecordingReader {
   let summary: SummaryRecord
   /// Something was wrong with a file as a file.
   let hasWarnings: Bool
@@ -27,9 +26,9 @@ struct RecordingReader<Sink: RecordSink> {
   ///   - onUse: called with the secrets that decrypted something, as lines of a key log.
   ///   - onProgress: is called after every batch of packets, and five times a second while none come.
   init(
-    _ inputs: [String], _ options: DecodingOptions, live liveOptions: LiveOptions? = nil, into sink: Sink,
+    _ inputs: [String], _ options: DecodingOptions, live liveOptions: LiveOptions? = nil, into sink: any RecordSink,
     secrets known: Secrets? = nil, isQuiet: Bool = false, onUse: ((String) -> Void)? = nil,
-    onProgress: ((inout Sink, SummaryRecord) -> Void)? = nil
+    onProgress: ((SummaryRecord) -> Void)? = nil
   ) throws {
     let filter: PacketFilter?
     do {
@@ -72,7 +71,7 @@ struct RecordingReader<Sink: RecordSink> {
     }
     // Ctrl-C while an input was opened ends its reading: what came by then is read.
     for item in opened.items
-    where dissection.sink.isOpen && (live != nil || !dissection.hasBegun || !Interrupt.isRequested) {
+    where dissection.isOpen && (live != nil || !dissection.hasBegun || !Interrupt.isRequested) {
       var progress = Progress()
       defer { progress.end() }
       func proceed(_ state: DissectionProgress) -> Bool {
@@ -107,7 +106,7 @@ struct RecordingReader<Sink: RecordSink> {
       }
     }
     if let live {
-      let (failure, loss) = live.end(isWanted: dissection.sink.isOpen, hasRead: dissection.summary.packets > 0)
+      let (failure, loss) = live.end(isWanted: dissection.isOpen, hasRead: dissection.summary.packets > 0)
       if let loss { dissection.receive(loss) }
       if let failure { opened.fail(failure) }
     }
@@ -117,7 +116,6 @@ struct RecordingReader<Sink: RecordSink> {
     // Without a readable input there is no summary.
     if hasRead { dissection.finish() }
     summary = dissection.summary
-    self.sink = dissection.sink
   }
 
   /// The exit status, after all output was written.

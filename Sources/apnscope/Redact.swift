@@ -1,7 +1,7 @@
+import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
-import Dissection
 import Glibc
 import PacketCapture
 import Reporting

@@ -1,7 +1,7 @@
+import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
-import Dissection
 import TLSDecryption
 
 /// Whether output is made safe to pass on.

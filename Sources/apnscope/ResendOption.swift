@@ -1,5 +1,5 @@
+import Analysis
 import ArgumentParser
-import Dissection
 
 /// How long a recording has to go on until a discarded notification that is not seen again is lost.
 struct ResendOption: ParsableArguments {

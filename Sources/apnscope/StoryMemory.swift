@@ -1,5 +1,5 @@
+import Analysis
 import CommandFiles
-import Dissection
 
 extension StoryCollector.Options {
   /// - Parameter limits: of the reading.

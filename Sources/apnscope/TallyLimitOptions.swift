@@ -1,5 +1,5 @@
+import Analysis
 import ArgumentParser
-import Dissection
 
 /// The memory limits of an inspection or the report of a trace.
 struct TallyLimitOptions: ParsableArguments {

@@ -2,8 +2,6 @@ import BinaryProtocol
 import TestSupport
 import Testing
 
-@testable import Dissection
-
 /// How a gateway's answers are read; a load reads them by the same rules (LoadTestTests).
 @Suite("Answers")
 struct AnswerTests {

@@ -3,7 +3,9 @@ import Bytes
 import Measurement
 import TestSupport
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// A pcap file made packet by packet: raw IPv4, one millisecond from packet to packet.
 struct CaptureBuilder {
@@ -142,10 +144,11 @@ struct CaptureBuilder {
 
   func inspected(limits: Inspection.Limits = Inspection.Limits()) throws -> InspectionReport {
     try withTemporaryFile(bytes) { path in
-      var dissection = Dissection(into: Inspection(limits: limits), options: DissectionOptions())
+      let shared = SharedSink(Inspection(limits: limits))
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
       dissection.finish()
-      return dissection.sink.finish()
+      return shared.sink.finish()
     }
   }
 }

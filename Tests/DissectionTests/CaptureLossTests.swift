@@ -4,7 +4,9 @@ import Measurement
 import PacketCapture
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// What the program that captured dropped, as pcapng's interface statistics and snoop tell.
 @Suite("What a capture lost")
@@ -52,10 +54,11 @@ struct CaptureLossTests {
         recording.add(file, options: CaptureOptions())
       }
       recording.sort()
-      var dissection = Dissection(into: sink, options: DissectionOptions())
+      let shared = SharedSink(sink)
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(recording, sources: []) { _ in true }
       dissection.finish()
-      return dissection.sink
+      return shared.sink
     }
     var inspection = try read(Inspection())
     return (try read(Collector()), inspection.finish())

@@ -6,6 +6,7 @@ import PushModel
 import TLSDecryption
 
 @testable import Dissection
+@testable import Records
 
 /// A notification record copied out of the bytes it pointed into.
 struct SeenNotification: Equatable, Sendable {
@@ -99,11 +100,12 @@ struct Collector: RecordSink {
 
 /// What `apnscope decode` would write for a file, as records. A key log beside it is used.
 func dissect(_ path: String, _ options: DissectionOptions = DissectionOptions()) throws -> Collector {
-  var dissection = Dissection(into: Collector(), options: options, secrets: try secrets(beside: path))
+  let shared = SharedSink(Collector())
+  var dissection = Dissection(into: shared, options: options, secrets: try secrets(beside: path))
   let input = try CaptureInput.open(path, options: options.capture)
   _ = try dissection.read(input, source: path) { _ in true }
   dissection.finish()
-  return dissection.sink
+  return shared.sink
 }
 
 /// The secrets in the key log that stands beside a capture: `a.pcap.keys` for `a.pcap`.
@@ -119,10 +121,11 @@ func secrets(beside path: String) throws -> Secrets {
 /// What `apnscope decode` writes for a file under this name. A key log beside it is used.
 func decodedLines(_ path: String, source: String, _ options: DissectionOptions = DissectionOptions()) throws -> String {
   func read<Sink: RecordSink>(into sink: Sink) throws -> Sink {
-    var dissection = Dissection(into: sink, options: options, secrets: try secrets(beside: path))
+    let shared = SharedSink(sink)
+    var dissection = Dissection(into: shared, options: options, secrets: try secrets(beside: path))
     _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: source) { _ in true }
     dissection.finish()
-    return dissection.sink
+    return shared.sink
   }
   let fates = try read(into: FateIndex(maximumRanges: options.maximumFateRanges))
   var written: [UInt8] = []

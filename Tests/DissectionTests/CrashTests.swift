@@ -4,7 +4,7 @@ import FoundationEssentials
 import PacketCapture
 import Testing
 
-@testable import Dissection
+@testable import Records
 
 /// Inputs that a fuzzer found and that once ended the program or broke a law: they are read for ever.
 struct CrashTests {

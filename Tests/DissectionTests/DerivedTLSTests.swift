@@ -2,8 +2,6 @@ import PacketCapture
 import TLSDecryption
 import Testing
 
-@testable import Dissection
-
 /// What is left of recorded TLS when some of it is missing, computed from where its records stand on the wire.
 @Suite("Derived traces of TLS")
 struct DerivedTLSTests {

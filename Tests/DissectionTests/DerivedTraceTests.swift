@@ -2,8 +2,6 @@ import BinaryProtocol
 import PacketCapture
 import Testing
 
-@testable import Dissection
-
 /// A derived trace must agree with what it was derived from, which the truth vouches for.
 @Suite("Derived traces")
 struct DerivedTraceTests {

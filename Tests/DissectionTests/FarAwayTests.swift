@@ -3,8 +3,6 @@ import PacketCapture
 import TestSupport
 import Testing
 
-@testable import Dissection
-
 /// Streams that go on further away than sequence numbers tell: an outage of the capture hid more than a gigabyte.
 @Suite("More than a gigabyte is missing")
 struct FarAwayTests {

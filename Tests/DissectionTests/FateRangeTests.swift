@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 
 @testable import Dissection
+@testable import Records
 
 /// Fates as ranges, and the index of them.
 @Suite("Fate ranges")

@@ -2,7 +2,7 @@ import BinaryProtocol
 import PacketCapture
 import Testing
 
-@testable import Dissection
+@testable import Records
 
 /// Accepted, rejected, discarded, unknown.
 func fates(of record: ConnectionRecord) -> [Int] {

@@ -6,7 +6,9 @@ import PacketCapture
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 @Suite("Merging of inspections")
 struct InspectionMergingTests {
@@ -54,7 +56,8 @@ struct InspectionMergingTests {
   ) throws -> InspectionReport {
     var options = DissectionOptions()
     options.capture.shard = shard
-    var dissection = Dissection(into: Inspection(), options: options)
+    let shared = SharedSink(Inspection())
+    var dissection = Dissection(into: shared, options: options)
     dissection.numbersFiles = paths.count > 1
     if asOne {
       var recording = Recording()
@@ -70,7 +73,7 @@ struct InspectionMergingTests {
       }
     }
     dissection.finish()
-    return dissection.sink.finish(withCounts: counted, shard: shard)
+    return shared.sink.finish(withCounts: counted, shard: shard)
   }
 
   /// What a report says of the whole, whatever the order in which its connections ended.
@@ -242,12 +245,13 @@ struct InspectionMergingTests {
   func between() throws {
     try withTemporaryFile(hosts().bytes) { path in
       let whole = try inspected([path])
-      var dissection = Dissection(into: Inspection(), options: DissectionOptions())
+      let shared = SharedSink(Inspection())
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       var seen: [InspectionReport] = []
-      dissection.onProgress = { sink, summary in seen.append(sink.report(after: summary)) }
+      dissection.onProgress = { summary in seen.append(shared.sink.report(after: summary)) }
       _ = try dissection.read(.open(path, options: CaptureOptions()), source: path) { _ in true }
       dissection.finish()
-      #expect(dissection.sink.finish(withCounts: true) == whole)
+      #expect(shared.sink.finish(withCounts: true) == whole)
       let last = try #require(seen.last)
       #expect(last.summary.notifications == whole.summary.notifications)
       #expect(last.notificationsByCommand == whole.notificationsByCommand)
@@ -280,17 +284,18 @@ struct InspectionMergingTests {
         var seen: [InspectionReport] = []
         func note(_ sink: Inspection, _ summary: SummaryRecord) { seen.append(sink.report(after: summary)) }
         if selection.isEmpty {
-          var dissection = Dissection(into: Inspection(), options: options)
-          dissection.onProgress = { note($0, $1) }
+          let shared = SharedSink(Inspection())
+          var dissection = Dissection(into: shared, options: options)
+          dissection.onProgress = { note(shared.sink, $0) }
           _ = try dissection.read(.open(path, options: options.capture), source: path) { _ in true }
         } else {
+          let inspection = SharedSink(Inspection())
           let sink = SelectedRecords(
-            Inspection(), selection, facts: RecordingFacts(for: RecordSelection()), countsSelected: true,
+            inspection, selection, facts: RecordingFacts(for: RecordSelection()), countsSelected: true,
             maximumRanges: 1_000)
-          var dissection = Dissection(into: sink, options: options)
-          dissection.onProgress = { selected, _ in
-            if let sink = selected.sink as? Inspection { note(sink, selected.summary) }
-          }
+          let shared = SharedSink(sink)
+          var dissection = Dissection(into: shared, options: options)
+          dissection.onProgress = { _ in note(inspection.sink, shared.sink.summary) }
           _ = try dissection.read(.open(path, options: options.capture), source: path) { _ in true }
         }
         #expect(Set(seen.map(\.errorCount)).isSuperset(of: [0, 1, 2, 3]))

@@ -4,7 +4,7 @@ import PacketCapture
 import TestSupport
 import Testing
 
-@testable import Dissection
+@testable import Analysis
 
 /// The stories that an inspection counts in one pass, beside the truth, and beside `follow`.
 @Suite("Stories of an inspection")

@@ -5,7 +5,7 @@ import PacketCapture
 import TestSupport
 import Testing
 
-@testable import Dissection
+@testable import Analysis
 
 @Suite("Inspection")
 struct InspectionTests {

@@ -4,6 +4,7 @@ import Measurement
 import Testing
 
 @testable import Dissection
+@testable import Records
 
 /// Frames whose own length is right and whose items are not, and what a gateway reads at the beginning of a connection.
 @Suite("Frames whose items do not fit")
@@ -100,10 +101,11 @@ struct MalformedFrameTests {
         lines += String(decoding: Array(copying: $0), as: UTF8.self)
         return true
       }
-      var dissection = Dissection(into: writer, options: DissectionOptions())
+      let shared = SharedSink(writer)
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
       dissection.finish()
-      dissection.sink.flush()
+      shared.sink.flush()
     }
     let misfit = try #require(lines.split(separator: "\n").first { $0.contains(#""problem""#) })
     #expect(misfit.contains(#""identifier":10,"expiration":2000000000,"token":"0b0b"#))
@@ -181,7 +183,8 @@ struct MalformedFrameTests {
     }
     func write(_ sink: some RecordSink) throws {
       try withTemporaryFile(capture.bytes) { path in
-        var dissection = Dissection(into: sink, options: DissectionOptions())
+        let shared = SharedSink(sink)
+        var dissection = Dissection(into: shared, options: DissectionOptions())
         _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
         dissection.finish()
       }

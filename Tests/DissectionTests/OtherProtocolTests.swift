@@ -3,6 +3,7 @@ import PacketCapture
 import Testing
 
 @testable import Dissection
+@testable import Records
 
 /// Connections that speak another protocol: they are named, and nothing is read out of them.
 @Suite("Other protocols")

@@ -5,6 +5,7 @@ import PacketCapture
 import Testing
 
 @testable import Dissection
+@testable import Records
 
 /// What the three formats make of records.
 @Suite("Output")
@@ -20,10 +21,11 @@ struct OutputTests {
     var options = DissectionOptions()
     options.dumpContents = .gateway
     return try withTemporaryFile(dump) { path in
-      var dissection = Dissection(into: sink, options: options)
+      let shared = SharedSink(sink)
+      var dissection = Dissection(into: shared, options: options)
       _ = try dissection.read(try .open(path, options: options.capture), source: source) { _ in true }
       dissection.finish()
-      return dissection.sink
+      return shared.sink
     }
   }
 

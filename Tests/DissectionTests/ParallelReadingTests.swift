@@ -8,7 +8,9 @@ import TLSDecryption
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// The law of threads: the same bytes for any number of them.
 @Suite("Reading on several threads")
@@ -157,7 +159,8 @@ struct ParallelReadingTests {
   private static func shares(
     _ path: String, _ options: DissectionOptions, _ sink: some RecordSink
   ) throws -> (ahead: Int, left: Int) {
-    var dissection = Dissection(into: sink, options: options, secrets: try secrets(beside: path))
+    let shared = SharedSink(sink)
+    var dissection = Dissection(into: shared, options: options, secrets: try secrets(beside: path))
     _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in true }
     return dissection.readAhead
   }
@@ -185,8 +188,9 @@ struct ParallelReadingTests {
           try? pipe.close()
         }
         let options = Self.options(threads: threads)
-        var dissection = Dissection(into: Inspection(), options: options)
-        dissection.onProgress = { _, summary in if summary.notifications == 400 { hasRead.signal() } }
+        let shared = SharedSink(Inspection())
+        var dissection = Dissection(into: shared, options: options)
+        dissection.onProgress = { summary in if summary.notifications == 400 { hasRead.signal() } }
         _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in true }
         writer.sync {}
         #expect(dissection.summary.notifications == 400)
@@ -202,14 +206,15 @@ struct ParallelReadingTests {
     try withTemporaryFile(capture.bytes) { path in
       for threads in [1, 2, 4] {
         let options = Self.options(threads: .exactly(threads))
-        var dissection = Dissection(into: Collector(), options: options)
+        let shared = SharedSink(Collector())
+        var dissection = Dissection(into: shared, options: options)
         var calls = 0
         _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: path) { _ in
           calls += 1
           return calls < 20
         }
         dissection.finish()
-        let seen = dissection.sink
+        let seen = shared.sink
         #expect(seen.notifications.count > 20 && seen.notifications.count < 2_000)
         #expect(seen.connections.map(\.notifications).reduce(0, +) == seen.notifications.count)
         #expect(seen.summaries.map(\.notifications) == [seen.notifications.count])
@@ -226,11 +231,12 @@ private struct Outputs {
 
   init(_ path: String, _ options: DissectionOptions) throws {
     func read<Sink: RecordSink>(_ sink: Sink) throws -> Sink {
-      var dissection = Dissection(into: sink, options: options, secrets: try secrets(beside: path))
+      let shared = SharedSink(sink)
+      var dissection = Dissection(into: shared, options: options, secrets: try secrets(beside: path))
       _ = try dissection.read(try CaptureInput.open(path, options: options.capture), source: "a") { _ in true }
       dissection.finish()
-      dissection.sink.pause()
-      return dissection.sink
+      shared.sink.pause()
+      return shared.sink
     }
     func written(_ make: (@escaping RecordOutput) throws -> some RecordSink) throws -> String {
       var bytes: [UInt8] = []

@@ -7,7 +7,8 @@ import Payload
 import PushModel
 import Testing
 
-@testable import Dissection
+@testable import Analysis
+@testable import Records
 
 @Suite("Payloads of a recording")
 struct PayloadVerdictTests {
@@ -165,8 +166,9 @@ struct PayloadVerdictTests {
     #expect(whole.subjects == expected)
     var selection = RecordSelection()
     selection.types = [.notification]
-    let selected = try RecordSelectionTests.read(path, into: SelectedRecords(Collector(), selection))
-    #expect((selected.sink as? Collector)?.subjects == expected)
+    let collected = SharedSink(Collector())
+    _ = try RecordSelectionTests.read(path, into: SelectedRecords(collected, selection))
+    #expect(collected.sink.subjects == expected)
     var reader = RecordReader()
     var records = Collector()
     let lines = try String(contentsOf: Folder.traces.appending(path: trace + ".jsonl"), encoding: .utf8)

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import Dissection
+@testable import Records
 
 /// What proxies, balancers and other protocols say before the first record.
 @Suite("Preambles")

@@ -5,7 +5,9 @@ import TLSDecryption
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// Findings about how providers treat connections, certificates and the feedback service: each beside a recording that
 /// nearly has it.
@@ -144,10 +146,11 @@ struct ProviderHealthTests {
 
   @Test("A refused certificate is found in a capture without keys") func refused() throws {
     let path = Folder.traces.appending(path: "tls-refused-certificate.pcap").path
-    var dissection = Dissection(into: Inspection(), options: DissectionOptions())
+    let shared = SharedSink(Inspection())
+    var dissection = Dissection(into: shared, options: DissectionOptions())
     _ = try dissection.read(try CaptureInput.open(path, options: CaptureOptions()), source: path) { _ in true }
     dissection.finish()
-    let report = dissection.sink.finish()
+    let report = shared.sink.finish()
     let counts = Dictionary(report.findings.map { ($0.kind, $0.count) }, uniquingKeysWith: +)
     #expect(counts[.unknownCA] == 2 && counts[.certificateEndsSoon] == 2 && counts[.certificateExpired] == nil)
     #expect(report.connections.map(\.tls?.environment) == [.production, .production])

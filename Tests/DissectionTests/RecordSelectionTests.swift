@@ -5,7 +5,9 @@ import PacketCapture
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// Selections against a plain filter over all records, which knows records by their JSON alone.
 @Suite("Record selections")
@@ -38,10 +40,9 @@ struct RecordSelectionTests {
       #expect(fates == all.fates(of: expected), "\(selection.options)")
       // Connections count only what is selected of them when an inspection sums them up.
       guard !selection.isEmpty else { continue }
-      let inspected = try Self.read(
-        path, into: SelectedRecords(Inspection(), selection, facts: facts, countsSelected: true))
-      var inspection = try #require(inspected.sink as? Inspection)
-      let report = inspection.finish()
+      let inspected = SharedSink(Inspection())
+      _ = try Self.read(path, into: SelectedRecords(inspected, selection, facts: facts, countsSelected: true))
+      let report = inspected.sink.finish()
       #expect(report.summary.notifications == expected.summary["notifications"], "\(selection.options)")
       #expect(report.errorCount == expected.summary["error_responses"], "\(selection.options)")
       let counted = [report.fates.accepted, report.fates.rejected, report.fates.discarded, report.fates.unknown]
@@ -74,10 +75,9 @@ struct RecordSelectionTests {
     selection.fates = [.discarded]
     let path = Self.path(of: "plain-error.pcap")
     let facts = try Self.read(path, into: RecordingFacts(for: selection))
-    let selected = try Self.read(
-      path, into: SelectedRecords(Inspection(), selection, facts: facts, countsSelected: true))
-    var inspection = try #require(selected.sink as? Inspection)
-    let report = inspection.finish()
+    let selected = SharedSink(Inspection())
+    _ = try Self.read(path, into: SelectedRecords(selected, selection, facts: facts, countsSelected: true))
+    let report = selected.sink.finish()
     #expect(report.selection == ["--fate=discarded"])
     #expect(report.summary.notifications == 26)
     #expect(report.summary.connections == 1)
@@ -113,10 +113,11 @@ struct RecordSelectionTests {
   // MARK: reading
 
   static func read<Sink: RecordSink>(_ path: String, into sink: Sink) throws -> Sink {
-    var dissection = Dissection(into: sink, options: DissectionOptions(), secrets: try secrets(beside: path))
+    let shared = SharedSink(sink)
+    var dissection = Dissection(into: shared, options: DissectionOptions(), secrets: try secrets(beside: path))
     _ = try dissection.read(try CaptureInput.open(path, options: CaptureOptions()), source: "x") { _ in true }
     dissection.finish()
-    return dissection.sink
+    return shared.sink
   }
 
   static func path(of trace: String) -> String { Folder.traces.appending(path: trace).path }

@@ -5,7 +5,9 @@ import TLSDecryption
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// Captures that are given together are one recording.
 @Suite("A recording of many files")
@@ -69,10 +71,11 @@ struct RecordingTests {
     options.capture.maximumMergedFiles = 2
     var collector = Collector()
     try recording(capture.queues(4), "plain-error.pcap", options: options) { recording, _ in
-      var dissection = Dissection(into: Collector(), options: options)
+      let shared = SharedSink(Collector())
+      var dissection = Dissection(into: shared, options: options)
       let outcomes = try dissection.read(recording, sources: []) { _ in true }
       dissection.finish()
-      collector = dissection.sink
+      collector = shared.sink
       #expect(outcomes.count == 4)
       #expect(outcomes.map { $0.warnings.count } == [0, 0, 1, 1])
       #expect(outcomes[3].warnings.allSatisfy { $0.contains("--max-merged-files") })
@@ -85,13 +88,14 @@ struct RecordingTests {
     let capture = try #require(try CutCapture(contentsOf: Folder.traces.appending(path: "plain-error.pcap").path))
     try recording(capture.pieces(of: 50), "plain-error.pcap") { recording, paths in
       try FileManager.default.removeItem(atPath: paths[1])
-      var dissection = Dissection(into: Collector(), options: DissectionOptions())
+      let shared = SharedSink(Collector())
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       dissection.numbersFiles = true
       let outcomes = try dissection.read(recording, sources: []) { _ in true }
       dissection.finish()
       #expect(outcomes.map { $0.failure?.kind } == [nil, .cannotOpen, nil])
       #expect(outcomes.map(\.packets) == [50, 0, capture.records.count - 100])
-      #expect(dissection.sink.summaries[0].packets == capture.records.count - 50)
+      #expect(shared.sink.summaries[0].packets == capture.records.count - 50)
     }
   }
 
@@ -141,10 +145,11 @@ struct RecordingTests {
       var options = DissectionOptions()
       options.capture.reorderWindow = window
       return try withTemporaryFile(capture.file(order)) { path in
-        var dissection = Dissection(into: Inspection(), options: options)
+        let shared = SharedSink(Inspection())
+        var dissection = Dissection(into: shared, options: options)
         _ = try dissection.read(try .open(path, options: options.capture), source: path) { _ in true }
         dissection.finish()
-        return dissection.sink.finish().findings.filter { $0.kind == .outOfOrder }.map(\.text)
+        return shared.sink.finish().findings.filter { $0.kind == .outOfOrder }.map(\.text)
       }
     }
     let text = try #require(try inspected(nil).first)

@@ -7,6 +7,7 @@ import PushModel
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
 
 @Suite("Redaction keeps structure")

@@ -6,7 +6,9 @@ import PacketCapture
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// What a host records on several interfaces: each packet twice, with the client's address before and after translation.
 @Suite("Connections that were captured twice")
@@ -105,10 +107,11 @@ struct SeenTwiceTests {
       let ends = seen.connections.map(\.alsoSeenAs)
       #expect(ends.count == 1 && ends[0].map { "\($0.client)>\($0.server)" } == ["172.17.0.2:40001>10.0.0.9:2195"])
       #expect(seen.connections.map { $0.client?.description } == ["10.0.0.5:40001"])
-      var dissection = Dissection(into: Inspection(), options: DissectionOptions())
+      let shared = SharedSink(Inspection())
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(.open(path, options: CaptureOptions()), source: path) { _ in true }
       dissection.finish()
-      let report = dissection.sink.finish()
+      let report = shared.sink.finish()
       #expect(report.connections.map(\.alsoSeenAs) == [[.init(client: "172.17.0.2:40001", server: "10.0.0.9:2195")]])
       let finding = try #require(report.findings.first { $0.kind == .seenTwice })
       #expect(finding.count == 1 && finding.text.contains("counts once"))

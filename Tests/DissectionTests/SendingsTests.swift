@@ -6,7 +6,8 @@ import PushModel
 import TestSupport
 import Testing
 
-@testable import Dissection
+@testable import Analysis
+@testable import Records
 
 /// The parts in which an inspection remembers what was sent.
 @Suite("Sendings")

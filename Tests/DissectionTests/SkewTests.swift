@@ -5,7 +5,7 @@ import PacketCapture
 import TestSupport
 import Testing
 
-@testable import Dissection
+@testable import Records
 
 /// The law of two taps: what became of notifications does not depend on the clocks of the two directions, nor on which
 /// of them comes first in the file.

@@ -5,7 +5,7 @@ import TLSDecryption
 import TestSupport
 import Testing
 
-@testable import Dissection
+@testable import Records
 
 /// Compares plaintext with what tshark follows in captures of other projects.
 ///

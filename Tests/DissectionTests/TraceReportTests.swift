@@ -5,7 +5,9 @@ import PacketCapture
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 @Suite("Tallies of a report")
 struct TraceReportTests {
@@ -64,8 +66,8 @@ struct TraceReportTests {
   @Test("Records that are read back count as the recording does", arguments: TraceTests.baselines)
   func readBack(name: String) throws {
     let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
-    var dissection = Dissection(
-      into: TraceInspection(), options: DissectionOptions(), secrets: try secrets(beside: path))
+    let shared = SharedSink(TraceInspection())
+    var dissection = Dissection(into: shared, options: DissectionOptions(), secrets: try secrets(beside: path))
     _ = try dissection.read(try CaptureInput.open(path, options: CaptureOptions()), source: path) { _ in true }
     dissection.finish()
 
@@ -76,7 +78,7 @@ struct TraceReportTests {
     for line in lines { try reader.read(Array(line.utf8).rawBytes, into: &sink) }
     reader.finish(into: &sink)
     #expect(reader.records == lines.count && reader.unknownRecords == 0)
-    for (recording, records) in zip(facts(dissection.sink.finish()), facts(sink.finish())) {
+    for (recording, records) in zip(facts(shared.sink.finish()), facts(sink.finish())) {
       #expect(recording == records)
     }
   }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import PacketCapture
 import Testing
 
-@testable import Dissection
+@testable import Records
 
 /// One trace, one baseline: adding a case is adding two files to Traces/.
 @Suite("Traces")

@@ -4,6 +4,7 @@ import PacketCapture
 import Testing
 
 @testable import Dissection
+@testable import Records
 
 /// What was on the wire, written down by who made the recordings and not by this program.
 struct Truth: Codable, Sendable, CustomTestStringConvertible {

@@ -1,7 +1,7 @@
 import PacketCapture
 import Testing
 
-@testable import Dissection
+@testable import Records
 
 /// Times as people type them.
 @Suite("Typed times")

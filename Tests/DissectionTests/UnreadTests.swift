@@ -3,8 +3,6 @@ import PacketCapture
 import TestSupport
 import Testing
 
-@testable import Dissection
-
 /// Recordings of which nothing, or not all, can be read: the findings say so and why.
 @Suite("What was not read")
 struct UnreadTests {

@@ -1,6 +1,7 @@
 import Bytes
 import Dispatch
 import PacketCapture
+import Records
 import Synchronization
 import TLSDecryption
 
@@ -14,7 +15,7 @@ enum LaneOwner {
 /// A batch of packets on its way through a lane, and what the lane found.
 ///
 /// A value that goes to the lane's thread (`LaneReader.submit`) and comes back (`LaneReader.take`).
-struct LaneJob<Lane: RecordLane>: Sendable {
+struct LaneJob: Sendable {
   /// How far a lane read one event's bytes.
   struct Outcome: Sendable {
     /// The event's number in the batch.
@@ -30,12 +31,10 @@ struct LaneJob<Lane: RecordLane>: Sendable {
   /// The connections of earlier turns are the lane's again.
   var turn = 0
   var events: EventBatch?
-  var found: Lane.Batch
-  var others: [(position: Int, record: LaneSink<Lane>.Other)] = []
+  var found = LaneBatch()
+  var others: [(position: Int, record: LaneSink.Other)] = []
   var outcomes: [Outcome] = []
   var summary = SummaryRecord()
-
-  init() { found = Lane.makeBatch() }
 }
 
 /// One thread's part of the reading: the bytes of its connections that need nothing but their client stream. Everything
@@ -44,21 +43,21 @@ struct LaneJob<Lane: RecordLane>: Sendable {
 /// The lane's state is protected by a lock, which is taken once per batch and never contended: the lane's queue reads
 /// one job at a time, and the dissector's thread takes the lock only between turns. A job is owned by one thread at a
 /// time. Only `ClientStreams` is used by both threads at the same time.
-final class LaneReader<Lane: RecordLane>: Sendable {
+final class LaneReader: Sendable {
   private let queue = DispatchQueue(label: "apnscope.lane", qos: .userInitiated)
-  private let work: Mutex<LaneWork<Lane>>
+  private let work: Mutex<LaneWork>
   /// Not captured by closures for the queue: these would keep a second reference to a job's memory, which is written
   /// to.
-  private let submitted = Handover<LaneJob<Lane>>()
-  private let read = Handover<LaneJob<Lane>>()
+  private let submitted = Handover<LaneJob>()
+  private let read = Handover<LaneJob>()
 
-  init(_ work: sending LaneWork<Lane>) { self.work = Mutex(work) }
+  init(_ work: sending LaneWork) { self.work = Mutex(work) }
 
   /// Passes the sink's knowledge to the lane.
-  func take(_ knowledge: Lane.Knowledge) { work.withLock { $0.output.sink.lane.take(knowledge) } }
+  func take(_ knowledge: LaneKnowledge) { work.withLock { $0.sink.lane.take(knowledge) } }
 
   /// - Parameter other: the queue to use instead of the lane's own; it may change only while the lane has no job.
-  func submit(_ job: consuming LaneJob<Lane>, on other: DispatchQueue?) {
+  func submit(_ job: consuming LaneJob, on other: DispatchQueue?) {
     submitted.put(job)
     (other ?? queue).async { [self] in
       var job = submitted.take()
@@ -68,17 +67,19 @@ final class LaneReader<Lane: RecordLane>: Sendable {
   }
 
   /// Waits for the oldest submitted job that was not taken yet.
-  func take() -> LaneJob<Lane> { read.take() }
+  func take() -> LaneJob { read.take() }
 }
 
 /// The state of a lane's thread: a value, because access to a class is checked at run time.
-struct LaneWork<Lane: RecordLane> {
+struct LaneWork {
   private let number: Int
   private let count: Int
   private let streams: ClientStreams
   private let workspace = TLSWorkspace()
-  fileprivate var output: RecordEmitter<LaneSink<Lane>>
-  private var outcomes: [LaneJob<Lane>.Outcome] = []
+  /// What `output` passes to.
+  fileprivate let sink: LaneSink
+  private var output: RecordEmitter
+  private var outcomes: [LaneJob.Outcome] = []
   /// The turn in which a connection was left to the dissector, by slot.
   private var left: [Int] = []
   private var turn = 0
@@ -86,30 +87,31 @@ struct LaneWork<Lane: RecordLane> {
   /// - Parameters:
   ///   - number: the lane's number, as in `LaneOwner`.
   ///   - count: the number of threads.
-  init(_ number: Int, of count: Int, _ lane: Lane, _ streams: ClientStreams) {
+  init(_ number: Int, of count: Int, _ lane: any RecordLane, _ streams: ClientStreams) {
     self.number = number
     self.count = count
     self.streams = streams
-    output = RecordEmitter(sink: LaneSink(lane))
+    sink = LaneSink(lane)
+    output = RecordEmitter(sink: sink)
   }
 
-  fileprivate mutating func read(_ job: inout LaneJob<Lane>) {
+  fileprivate mutating func read(_ job: inout LaneJob) {
     guard let batch = job.events.take() else { return }
     turn = job.turn
     swap(&outcomes, &job.outcomes)
-    swap(&output.sink.others, &job.others)
+    swap(&sink.others, &job.others)
     outcomes.removeAll(keepingCapacity: true)
-    output.sink.others.removeAll(keepingCapacity: true)
+    sink.others.removeAll(keepingCapacity: true)
     output.summary = SummaryRecord()
-    batch.withBlock { output.sink.lane.begin(&job.found, $0) }
+    batch.withBlock { sink.lane.begin(&job.found, $0) }
     var event = 0
     batch.forEachEvent { change, position in
       if LaneOwner.of(position.slot, count) == number { take(change, event, at: position) }
       event += 1
     }
-    output.sink.lane.end(&job.found)
+    sink.lane.end(&job.found)
     swap(&outcomes, &job.outcomes)
-    swap(&output.sink.others, &job.others)
+    swap(&sink.others, &job.others)
     job.summary = output.summary
   }
 
@@ -124,8 +126,8 @@ struct LaneWork<Lane: RecordLane> {
         if taken < bytes.byteCount { left[slot] = turn }
         outcomes.append(
           LaneJob.Outcome(
-            event: event, taken: taken, notifications: notifications, end: output.sink.lane.position,
-            others: output.sink.others.count))
+            event: event, taken: taken, notifications: notifications, end: sink.lane.position,
+            others: sink.others.count))
       } else {
         left[slot] = turn
       }

@@ -1,6 +1,7 @@
 import Bytes
 import Dispatch
 import PacketCapture
+import Records
 
 /// Reads batches of packets on several threads, with the same result as on one.
 ///
@@ -12,16 +13,16 @@ import PacketCapture
 ///
 /// A connection that was left stays the dissector's until a turn ends: until it has caught up with the lanes. When they
 /// leave much to it, it gives them no batches until then.
-struct ParallelReading<Sink: RecordSink> {
+struct ParallelReading {
   private struct Lane {
-    let reader: LaneReader<Sink.Lane>
+    let reader: LaneReader
     /// The job of the batch that is being merged.
-    var job = LaneJob<Sink.Lane>()
+    var job = LaneJob()
     /// Finished jobs whose memory is reused.
-    var spare: [LaneJob<Sink.Lane>] = []
+    var spare: [LaneJob] = []
 
     mutating func keepJob() {
-      var kept = LaneJob<Sink.Lane>()
+      var kept = LaneJob()
       swap(&kept, &job)
       spare.append(kept)
     }
@@ -38,9 +39,10 @@ struct ParallelReading<Sink: RecordSink> {
   private var lanes: [Lane]
   /// Each lane's outcomes for the batch that is being merged. Not in the lanes' jobs, because every event is looked up
   /// here and copying a lane would take longer.
-  private var outcomes: [[LaneJob<Sink.Lane>.Outcome]]
-  private var found: [Sink.Lane.Batch]
+  private var outcomes: [[LaneJob.Outcome]]
+  private var found: [LaneBatch]
   private var progress: [Progress]
+  private let cost: LaneCost
   private let count: Int
   private let leastWeight: Int
   /// Threads are used even if they are not expected to save time (`Threads.exactly`).
@@ -52,14 +54,15 @@ struct ParallelReading<Sink: RecordSink> {
   /// The queue that reads files, which the first lane shares; `nil`: the lane uses its own.
   var readingQueue: DispatchQueue?
   /// The first lane has so little work that it does not need a thread of its own.
-  var sharesReadingThread: Bool { !isForced && Sink.Lane.cost == .medium }
+  var sharesReadingThread: Bool { !isForced && cost == .medium }
   /// Batches that the lanes were given and the dissector has not read yet.
   private(set) var waiting = 0
 
   /// Uses as many threads as the dissector's options say, the dissector's own included. These have to be 2 or more.
-  init(_ dissector: Dissector<Sink>) {
+  init(_ dissector: Dissector) {
     let threads = dissector.options.threads.maximum
     count = threads
+    cost = dissector.output.sink.makeLane().cost
     isForced = if case .exactly = dissector.options.threads { true } else { false }
     leastWeight = dissector.options.leastWeightForThreads
     lanes = (1..<threads).map {
@@ -67,7 +70,7 @@ struct ParallelReading<Sink: RecordSink> {
         reader: LaneReader(LaneWork($0, of: threads, dissector.output.sink.makeLane(), dissector.clientStreams)))
     }
     outcomes = lanes.map { _ in [] }
-    found = lanes.map { _ in Sink.Lane.makeBatch() }
+    found = lanes.map { _ in LaneBatch() }
     progress = lanes.map { _ in Progress() }
   }
 
@@ -76,7 +79,7 @@ struct ParallelReading<Sink: RecordSink> {
   /// - Parameters:
   ///   - batches: the next call has the same ones without the first, and perhaps further ones at the end.
   ///   - isEnding: the lanes get no further batches.
-  mutating func readFirst(of batches: [EventBatch], isEnding: Bool, into dissector: inout Dissector<Sink>) {
+  mutating func readFirst(of batches: [EventBatch], isEnding: Bool, into dissector: inout Dissector) {
     guard let batch = batches.first else { return }
     if !isEnding { submit(batches, dissector) }
     guard waiting > 0 else {
@@ -110,11 +113,11 @@ struct ParallelReading<Sink: RecordSink> {
 
   /// A second thread that only finds notifications in clear text costs more than it saves, unless it is the one that
   /// reads files.
-  private func isWorthwhile(_ dissector: Dissector<Sink>) -> Bool {
-    isForced || count > 2 || Sink.Lane.cost == .high || dissector.tlsConnections > 0 || readingQueue != nil
+  private func isWorthwhile(_ dissector: Dissector) -> Bool {
+    isForced || count > 2 || cost == .high || dissector.tlsConnections > 0 || readingQueue != nil
   }
 
-  private mutating func submit(_ batches: [EventBatch], _ dissector: Dissector<Sink>) {
+  private mutating func submit(_ batches: [EventBatch], _ dissector: Dissector) {
     if waiting == 0 {
       guard isWorthwhile(dissector), batches.reduce(0, { $0 + $1.weight }) >= leastWeight else { return }
       turn += 1
@@ -145,7 +148,7 @@ struct ParallelReading<Sink: RecordSink> {
   @inline(__always)
   private mutating func play(
     _ change: borrowing StreamEvent, _ event: Int, at position: StreamPosition, _ lane: Int, in block: RawSpan,
-    into dissector: inout Dissector<Sink>
+    into dissector: inout Dissector
   ) {
     let next = progress[lane].outcomes
     guard next < outcomes[lane].count, outcomes[lane][next].event == event else {
@@ -166,14 +169,15 @@ struct ParallelReading<Sink: RecordSink> {
   }
 
   @inline(__always)
-  private mutating func playNotifications(_ lane: Int, to end: Int, in block: RawSpan, into sink: inout Sink) {
+  private mutating func playNotifications(_ lane: Int, to end: Int, in block: RawSpan, into sink: inout any RecordSink)
+  {
     let start = progress[lane].position
     guard end > start else { return }
     progress[lane].position = end
     sink.receive(&found[lane], start..<end, in: block)
   }
 
-  private mutating func playOther(_ lane: Int, in block: RawSpan, into sink: inout Sink) {
+  private mutating func playOther(_ lane: Int, in block: RawSpan, into sink: inout any RecordSink) {
     let (position, record) = lanes[lane].job.others[progress[lane].others]
     progress[lane].others += 1
     playNotifications(lane, to: position, in: block, into: &sink)

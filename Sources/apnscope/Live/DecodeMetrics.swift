@@ -1,9 +1,9 @@
 import ArgumentParser
 import BinaryProtocol
 import Dispatch
-import Dissection
 import MetricsEndpoint
 import NIOPosix
+import Records
 import Synchronization
 
 /// Serves the totals of a decoding to Prometheus while it goes on.

@@ -1,6 +1,6 @@
+import Analysis
 import ArgumentParser
 import CommandFiles
-import Dissection
 import Measurement
 import Reporting
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Bytes
 import CommandFiles
-import Dissection
 import FoundationEssentials
 import Measurement
 import Reporting

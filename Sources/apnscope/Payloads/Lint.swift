@@ -1,8 +1,8 @@
 import ArgumentParser
 import Bytes
 import CommandFiles
-import Dissection
 import Payload
+import Records
 
 struct Lint: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import Dissection
 import Payload
+import Records
 
 /// How the payloads of recordings are judged.
 struct PayloadOptions: ParsableArguments {

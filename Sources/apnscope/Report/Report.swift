@@ -1,7 +1,8 @@
+import Analysis
 import ArgumentParser
 import CommandFiles
-import Dissection
 import Measurement
+import Records
 import Reporting
 
 struct Report: ParsableCommand {

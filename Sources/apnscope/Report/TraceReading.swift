@@ -1,9 +1,10 @@
+import Analysis
 import ArgumentParser
 import BinaryProtocol
 import Bytes
 import CommandFiles
-import Dissection
 import Measurement
+import Records
 import Reporting
 
 struct TraceOptions: ParsableArguments {
@@ -122,21 +123,15 @@ struct TraceReading {
       }
       pass.reader.finish(into: &sink)
     }
-    var (sink, collector, tally) = TraceOptions.sinks(traceLimits, limits, selection)
+    let (empty, collector, tally) = TraceOptions.sinks(traceLimits, limits, selection)
+    let counted = SharedSink(empty)
+    var redacted: any RecordSink = redaction.map { RedactedRecords(counted, $0) } ?? counted
     if selection.isEmpty && !pass.reader.isSelection {
-      if let redaction {
-        var redacted = RedactedRecords(sink, redaction)
-        try read(into: &redacted)
-        sink = redacted.sink as? TraceInspection ?? sink
-      } else {
-        try read(into: &sink)
-      }
+      try read(into: &redacted)
     } else {
-      let redacted: any RecordSink = redaction.map { RedactedRecords(sink, $0) } ?? sink
       var selected = SelectedRecords(
         redacted, selection, facts: facts, countsSelected: true, maximumRanges: limits.maxFateRanges)
       try read(into: &selected)
-      sink = RedactedRecords.inner(of: selected.sink) as? TraceInspection ?? sink
       if selected.isCut || facts.isCut {
         complain("some selected records are missing: the limit of --max-fate-ranges is reached")
       }
@@ -158,7 +153,7 @@ struct TraceReading {
       warnings.append(
         "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of an unknown kind; skipped.")
     }
-    var report = sink.finish()
+    var report = counted.sink.finish()
     report.warnings = warnings
     try collector.tellOrFail()
     report.add(tally.stories)

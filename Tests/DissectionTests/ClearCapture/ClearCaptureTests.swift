@@ -6,7 +6,9 @@ import PacketCapture
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 @Suite("A clear capture")
 struct ClearCaptureTests {
@@ -215,7 +217,8 @@ struct ClearCaptureTests {
   @Test("A raw dump is named, and nothing is taken from it")
   func dump() throws {
     let capture = ClearCapture(ClearCapture.Options())
-    var dissection = Dissection(into: capture, options: DissectionOptions())
+    let shared = SharedSink(capture)
+    var dissection = Dissection(into: shared, options: DissectionOptions())
     let path = Folder.traces.appending(path: "garbage-inside.bin").path
     _ = try dissection.read(try .open(path, options: CaptureOptions()), source: "a dump") { _ in true }
     #expect(capture.dump == "a dump" && capture.counts == ClearCounts() && !capture.isOpen)

@@ -5,7 +5,9 @@ import TLSDecryption
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// A recording and its redacted clear copy.
 struct ClearCopy {
@@ -82,11 +84,12 @@ struct ClearCopy {
       }
       recording.sort()
       let opening = try keys.map { try secrets(beside: $0) } ?? Secrets()
-      var dissection = Dissection(into: sink, options: options, secrets: opening)
+      let shared = SharedSink(sink)
+      var dissection = Dissection(into: shared, options: options, secrets: opening)
       dissection.numbersFiles = files.count > 1
       _ = try dissection.read(recording, sources: []) { _ in true }
       dissection.finish()
-      return dissection.sink
+      return shared.sink
     }
   }
 

@@ -6,6 +6,7 @@ import TLSDecryption
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
 
 /// What is said of a notification when the recording shows less: whatever is taken away from a recording, nothing is said
@@ -35,11 +36,11 @@ struct RemovalLawTests {
       if let memory { (usual.maximumMemory, usual.capture.blockLength) = (memory, 700) }
       let secrets = Secrets()
       for text in keys { secrets.add(KeyLog(Array(text.utf8), maximumLines: 1_000)) }
-      var dissection = Dissection(
-        into: StoryCollector(StoryCollector.Options(), into: book), options: usual, secrets: secrets)
+      let collector = StoryCollector(StoryCollector.Options(), into: book)
+      var dissection = Dissection(into: collector, options: usual, secrets: secrets)
       _ = try dissection.read(try CaptureInput.open(path, options: usual.capture), source: path) { _ in true }
       dissection.finish()
-      try dissection.sink.tell()
+      try collector.tell()
       var telling = Telling()
       for (story, reason) in zip(book.stories, book.reasons) {
         let content = story.token + [0xff] + story.payload

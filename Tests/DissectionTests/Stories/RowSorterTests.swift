@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import Dissection
+@testable import Analysis
 
 /// Its size is not a multiple of its alignment.
 private struct Row: BitwiseCopyable, Equatable {

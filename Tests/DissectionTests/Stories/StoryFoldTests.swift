@@ -3,7 +3,7 @@ import Measurement
 import PacketCapture
 import Testing
 
-@testable import Dissection
+@testable import Analysis
 
 /// What became of a notification, by the fates of its sendings.
 @Suite("Outcomes")

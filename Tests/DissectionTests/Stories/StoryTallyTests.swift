@@ -3,7 +3,9 @@ import PacketCapture
 import TestSupport
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// What a report of a trace says of stories.
 @Suite("Stories in a report")
@@ -19,7 +21,8 @@ struct StoryTallyTests {
     try withTemporaryFile(incident.capture.bytes) { path in
       let collector = StoryCollector(StoryCollector.Options(), into: tally)
       let sink = TraceInspection(limits: TraceInspection.Limits(), stories: collector)
-      var dissection = Dissection(into: sink, options: DissectionOptions())
+      let shared = SharedSink(sink)
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
       dissection.finish()
       try collector.tell()

@@ -7,7 +7,8 @@ import PushModel
 import TestSupport
 import Testing
 
-@testable import Dissection
+@testable import Analysis
+@testable import Records
 
 /// Stories against incidents whose truth is known.
 @Suite("Stories")

@@ -2,7 +2,9 @@ import BinaryProtocol
 import Measurement
 import PacketCapture
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// A story as a test knows it, or as it was told.
 struct ToldStory: Equatable {
@@ -186,11 +188,11 @@ func tell(
 ) throws -> (book: StoryBook, hasSpilled: Bool) {
   let book = StoryBook()
   let usual = DissectionOptions()
-  var dissection = Dissection(
-    into: StoryCollector(options, into: book), options: usual, secrets: try secrets(beside: path))
+  let collector = StoryCollector(options, into: book)
+  var dissection = Dissection(into: collector, options: usual, secrets: try secrets(beside: path))
   _ = try dissection.read(try CaptureInput.open(path, options: usual.capture), source: path) { _ in true }
   dissection.finish()
-  let hasSpilled = dissection.sink.hasSpilled
-  try dissection.sink.tell()
+  let hasSpilled = collector.hasSpilled
+  try collector.tell()
   return (book, hasSpilled)
 }

@@ -4,7 +4,9 @@ import PushModel
 import TLSDecryption
 import Testing
 
+@testable import Analysis
 @testable import Dissection
+@testable import Records
 
 /// Gives connections the subject of a certificate, as if they had been TLS.
 private struct CertificateSink: RecordSink {
@@ -52,7 +54,8 @@ struct TopicTests {
     let book = StoryBook()
     return try withTemporaryFile(capture.bytes) { path in
       let sink = CertificateSink(collector: StoryCollector(options, into: book), subjects: subjects)
-      var dissection = Dissection(into: sink, options: DissectionOptions())
+      let shared = SharedSink(sink)
+      var dissection = Dissection(into: shared, options: DissectionOptions())
       _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
       dissection.finish()
       try sink.collector.tell()

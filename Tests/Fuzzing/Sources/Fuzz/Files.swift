@@ -3,6 +3,7 @@ import CFuzzing
 import Dissection
 import Glibc
 import PacketCapture
+import Records
 
 /// A whole file; its length chooses limits, and whether records are written too.
 @Sendable func fuzzCapture(_ bytes: RawSpan) {
@@ -22,11 +23,12 @@ private func dissect(_ bytes: RawSpan, _ options: DissectionOptions, writes: Boo
   withFile(bytes) { path in
     do {
       let input = try CaptureInput.open(path, options: options.capture)
-      var dissection = Dissection(into: LawSink(writes: writes), options: options)
+      let shared = SharedSink(LawSink(writes: writes))
+      var dissection = Dissection(into: shared, options: options)
       let outcome = try dissection.read(input, source: path) { _ in true }
       law(outcome.warnings.count < 200, "\(outcome.warnings.count) warnings")
       dissection.finish()
-      dissection.sink.finish(dissection.summary)
+      shared.sink.finish(dissection.summary)
     } catch let error as CaptureError {
       law(error.kind != .readFailed, error.message)
     } catch {

@@ -1,9 +1,10 @@
 import PushModel
 
+@testable import Analysis
 @testable import BinaryProtocol
 @testable import Bytes
-@testable import Dissection
 @testable import PacketCapture
+@testable import Records
 
 // The writers live through all runs, because their buffers cost more than a run.
 nonisolated(unsafe) private let lines = JSONLinesWriter(fates: .ranges) { output in

@@ -2,6 +2,7 @@ import Bytes
 
 @testable import Dissection
 @testable import PacketCapture
+@testable import Records
 
 /// Text that shows bytes or packets: the first byte chooses whether the input is the text, or bytes that are printed in
 /// one of the forms, which then have to be read as they were.

@@ -2,6 +2,7 @@ import Bytes
 
 @testable import Dissection
 @testable import PacketCapture
+@testable import Records
 
 /// A packet of a recording that the input describes.
 private struct ScriptedPacket {
@@ -105,12 +106,13 @@ private func dissect(_ captures: [[UInt8]], _ options: DissectionOptions, writes
         recording.add(file, options: options.capture)
       }
       recording.sort()
-      var dissection = Dissection(into: LawSink(writes: writes), options: options)
+      let shared = SharedSink(LawSink(writes: writes))
+      var dissection = Dissection(into: shared, options: options)
       dissection.numbersFiles = paths.count > 1
       let outcomes = try dissection.read(recording, sources: paths) { _ in true }
       law(outcomes.count == paths.count, "\(outcomes.count) outcomes of \(paths.count) files")
       dissection.finish()
-      dissection.sink.finish(dissection.summary)
+      shared.sink.finish(dissection.summary)
       summary = dissection.summary
     } catch {
       law(false, "an error: \(error)")

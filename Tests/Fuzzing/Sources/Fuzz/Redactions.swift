@@ -1,8 +1,8 @@
 import PushModel
 
+@testable import Analysis
 @testable import BinaryProtocol
 @testable import Bytes
-@testable import Dissection
 @testable import Payload
 
 nonisolated(unsafe) private let redaction = Redaction(key: [UInt8](repeating: 9, count: 16), keepsAddresses: false)

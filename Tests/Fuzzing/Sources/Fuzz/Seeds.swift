@@ -5,6 +5,7 @@ import Glibc
 import PacketCapture
 import Payload
 import PushModel
+import Records
 
 /// Longest seed: libFuzzer is fast with short inputs.
 private let longest = 16_384
@@ -35,11 +36,12 @@ func writeSeeds(from paths: [String], to directory: String) {
     guard let contents = contents(of: path), let (packets, format) = packets(of: path) else { continue }
     var sink = LawSink()
     sink.collected = []
-    var dissection = Dissection(into: sink, options: DissectionOptions())
+    let shared = SharedSink(sink)
+    var dissection = Dissection(into: shared, options: DissectionOptions())
     if let input = try? CaptureInput.open(path, options: CaptureOptions()) {
       _ = try? dissection.read(input, source: path) { _ in true }
     }
-    let frames = (dissection.sink.collected ?? []).prefix(200)
+    let frames = (shared.sink.collected ?? []).prefix(200)
     if let keyLog = keyLog(beside: path) {
       for seed in tlsSeeds(packets, keyLog: keyLog) { save("tls", seed) }
       save("keylog", [0] + keyLog)

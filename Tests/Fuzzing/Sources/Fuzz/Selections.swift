@@ -2,7 +2,7 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 
-@testable import Dissection
+@testable import Records
 
 /// Text as people type it for the options that select records: a token's digits, a time, names of fields.
 @Sendable func fuzzSelection(_ bytes: RawSpan) {

@@ -4,6 +4,7 @@ import TLSDecryption
 
 @testable import Dissection
 @testable import PacketCapture
+@testable import Records
 
 /// Limits as they are, or so narrow that every one of them is hit.
 func dissectionOptions(narrow: Bool) -> DissectionOptions {
@@ -108,7 +109,8 @@ private let linkTypes: [UInt16] = [
   let options = dissectionOptions(narrow: choice & 0x40 != 0)
   var decoder = PacketDecoder(options: options.capture)
   var reassembler = TCPReassembler(options: options.capture.reassembly)
-  var dissector = Dissector(sink: LawSink(writes: choice & 0x80 != 0), options: options, secrets: Secrets())
+  let shared = SharedSink(LawSink(writes: choice & 0x80 != 0))
+  var dissector = Dissector(sink: shared, options: options, secrets: Secrets())
   var laws = StreamLaws()
   var number = 0
   while !script.isAtEnd {
@@ -131,7 +133,7 @@ private let linkTypes: [UInt16] = [
     dissector.consume(event, at: position)
   }
   laws.finish()
-  finish(&dissector)
+  finish(dissector, shared)
 }
 
 /// TCP segments whose contents are told by their sequence numbers: flags, distances and lengths come from the input.
@@ -182,7 +184,8 @@ private func endpoint(_ side: Int) -> Endpoint {
   var script = Script(bytes)
   let choice = script.byte()
   let options = dissectionOptions(narrow: choice & 1 != 0)
-  var dissector = Dissector(sink: LawSink(writes: choice & 0x80 != 0), options: options, secrets: Secrets())
+  let shared = SharedSink(LawSink(writes: choice & 0x80 != 0))
+  var dissector = Dissector(sink: shared, options: options, secrets: Secrets())
   let port = [2195, 2196, 12_195, 443][choice >> 1 & 3]
   let flow = Flow(
     low: Endpoint(address: IPAddress(v4: 1), port: 40_000),
@@ -224,12 +227,12 @@ private func endpoint(_ side: Int) -> Endpoint {
     dissector.consume(.end, at: position)
   }
   dissector.consume(.connection(.closed), at: position)
-  finish(&dissector)
+  finish(dissector, shared)
 }
 
-private func finish(_ dissector: inout Dissector<LawSink>) {
-  dissector.output.sink.receive(dissector.output.summary)
-  dissector.output.sink.finish(dissector.output.summary)
+private func finish(_ dissector: Dissector, _ shared: SharedSink<LawSink>) {
+  shared.receive(dissector.output.summary)
+  shared.sink.finish(dissector.output.summary)
 }
 
 /// The first byte that makes `fuzzPackets` read this link type.

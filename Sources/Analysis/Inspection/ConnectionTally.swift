@@ -1,0 +1,98 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import PushModel
+import Records
+
+/// The counts of an open connection.
+///
+/// A value in an array, like `ClientStream`, for locality.
+struct ConnectionTally {
+  let number: Int
+  let opened: Timestamp
+  /// Notifications by command: 0, 1, and 2.
+  var commands = InlineArray<3, Int>(repeating: 0)
+  var firstError: ErrorResponseRecord?
+  /// A response said that nothing after `named` was read.
+  var isTerminated = false
+  var named = -1
+  /// Losses of this connection belong to this error response (`TrackedNotifications.beginLoss`).
+  var loss = -1
+  /// The index in the inspection's `losses` of the response whose losses these are.
+  var lossRow: Int?
+  var lastPacket = 0
+  /// Error responses with status 8 that name a token.
+  var invalidTokens = 0
+  /// One of its records is selected.
+  var isShown = true
+  /// An error response came.
+  var isAnswered = false
+  /// Not all that the gateway sent is in the recording.
+  var lacksAnswers = false
+  /// The place of the connection's latest notification in the history; -1: none.
+  private(set) var latest = -1
+  /// Notifications so far, including unselected ones.
+  private(set) var written = 0
+
+  init(number: Int, opened: Timestamp) {
+    self.number = number
+    self.opened = opened
+  }
+
+  /// - Parameter known: the digest of token and payload, if it is known.
+  @inline(__always)
+  mutating func note(
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int, digest known: UInt64? = nil,
+    isSelected: Bool, _ shared: inout SharedTally
+  ) {
+    if !isSelected { return note(other: fields, frame, place, index: index, &shared) }
+    let command = fields.command.rawValue
+    commands[command > 1 ? 2 : Int(command)] += 1
+    let token = frame.extracting(fields.token.range)
+    let payload = frame.extracting(fields.payload.range)
+    shared.note(fields, token, payload, place)
+    let digest = known ?? SentNotification.digest(token: token, payload: payload)
+    let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: true)
+    shared.judge(fields, frame, sent, place)
+    note(sent, token, payload, place, &shared)
+  }
+
+  /// Notes a notification that is not selected, and therefore not counted.
+  @inline(never)
+  private mutating func note(
+    other fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int,
+    _ shared: inout SharedTally
+  ) {
+    let token = frame.extracting(fields.token.range)
+    let payload = frame.extracting(fields.payload.range)
+    let digest = SentNotification.digest(token: token, payload: payload)
+    let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: false)
+    shared.judgeOther(fields, frame, sent, place)
+    note(sent, token, payload, place, &shared)
+  }
+
+  /// A frame with bad items: its fields are unreliable and not counted.
+  mutating func note(
+    malformed fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int, isSelected: Bool,
+    _ shared: inout SharedTally
+  ) {
+    if isSelected { commands[2] += 1 }
+    let token = frame.extracting(fields.token.range)
+    let payload = frame.extracting(fields.payload.range)
+    if isSelected { shared.note(time: place.time) }
+    let sent = SentNotification(
+      malformed: fields, token: token, payload: payload, at: place, index: index, isSelected: isSelected)
+    note(sent, token, payload, place, &shared)
+  }
+
+  @inline(__always)
+  private mutating func note(
+    _ sent: SentNotification, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace, _ shared: inout SharedTally
+  ) {
+    shared.history.append(
+      sent, token: token, payload: payload, packet: place.packet, loss: isTerminated ? loss : -1, latest: &latest)
+    if shared.history.waiting == SentHistory.lag { shared.trackNext() }
+    lastPacket = place.packet
+    written = sent.index + 1
+  }
+}

@@ -1,0 +1,87 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import PushModel
+import Records
+
+/// A sending of a notification. The notification is recognised when it is sent again by token and payload, regardless of
+/// its identifier.
+struct SentNotification {
+  /// The digest of token and payload; 0: the token is missing or, in a malformed frame, either of the two, so that the
+  /// notification cannot be recognised.
+  let digest: UInt64
+  let time: Timestamp
+  let connection: Int
+  let index: Int
+  /// UNIX seconds; 0: none.
+  let expiration: UInt32
+  /// It is among the selected records.
+  let isSelected: Bool
+
+  var isRecognisable: Bool { digest != 0 }
+
+  /// It was written after its expiration.
+  @inline(__always)
+  var isLate: Bool { expiration != 0 && time.nanoseconds > Int64(expiration) * 1_000_000_000 }
+
+  @inline(__always)
+  init(_ fields: PushFields, digest: UInt64, at place: RecordPlace, index: Int, isSelected: Bool) {
+    self.digest = digest
+    self.isSelected = isSelected
+    (time, connection, self.index) = (place.time, place.connection, index)
+    expiration = fields.expiration ?? 0
+  }
+
+  /// The digest of token and payload; 0 without a token.
+  @inline(__always)
+  static func digest(token: RawSpan, payload: RawSpan) -> UInt64 {
+    token.byteCount == 0 ? 0 : ContentDigest(payload, seed: ContentDigest.seed(from: token)).value | 1
+  }
+
+  /// A frame with bad items is another notification than one whose items fit.
+  init(
+    malformed fields: PushFields, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int,
+    isSelected: Bool
+  ) {
+    self.isSelected = isSelected
+    let isWhole = token.byteCount > 0 && payload.byteCount > 0
+    digest = isWhole ? ~Self.digest(token: token, payload: payload) | 1 : 0
+    (time, connection, self.index) = (place.time, place.connection, index)
+    expiration = fields.expiration ?? 0
+  }
+
+  init(digest: UInt64, time: Timestamp, connection: Int, index: Int, expiration: UInt32, isSelected: Bool = true) {
+    (self.digest, self.time, self.connection, self.index) = (digest, time, connection, index)
+    (self.expiration, self.isSelected) = (expiration, isSelected)
+  }
+}
+
+/// The beginning of a notification's token and payload, for people.
+struct NotificationBeginning {
+  static let tokenBytes = 32
+  static let payloadBytes = 60
+
+  /// The first bytes, and how many there are in all.
+  var token: [UInt8]
+  var tokenLength: Int
+  var payload: [UInt8]
+  var payloadLength: Int
+
+  /// The token in hexadecimal.
+  var tokenText: String {
+    var text = ByteWriter(capacity: 2 * token.count)
+    text.write(hex: token.rawBytes)
+    return String(decoding: Array(copying: text.bytes), as: UTF8.self) + (tokenLength > token.count ? "…" : "")
+  }
+
+  var payloadText: String {
+    var whole = payload[...]
+    // The last character may be cut.
+    if payloadLength > payload.count {
+      while let last = whole.last, last & 0xc0 == 0x80 { whole.removeLast() }
+      if let last = whole.last, last >= 0xc0 { whole.removeLast() }
+    }
+    let text = TableText.preview(Array(whole).rawBytes)
+    return payloadLength > payload.count && text.last != "…" ? text + "…" : text
+  }
+}

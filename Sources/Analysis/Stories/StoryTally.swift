@@ -1,0 +1,100 @@
+import Bytes
+import Measurement
+import Records
+
+/// Counts stories for the report of a trace: the outcomes of all notifications, the outcomes of those that each error
+/// response discarded, and the worst tokens.
+package final class StoryTally: StorySink {
+  /// The number of worst tokens that are listed.
+  private static let named = 20
+
+  private var report = TraceReport.Stories()
+  /// The outcomes of the notifications that were discarded on a connection, selected or not.
+  private var losses: [Int: (outcomes: NamedCounts<StoryOutcome>, sentAgain: Int)] = [:]
+  private let listed: Int
+  private var story: StoryRecord?
+  /// The connection on which the story's notification was discarded last, since it was sent otherwise, and how often.
+  private var discarded: (connection: Int, count: Int)?
+
+  /// - Parameter listed: the number of refused notifications, and of connections with discarded ones, that are listed.
+  package init(listed: Int) { self.listed = listed }
+
+  package var isOpen: Bool { true }
+  package func flush() {}
+  package func receive(_ record: CaptureRecord) {}
+
+  package func begin(_ story: StoryRecord) {
+    self.story = story
+    guard story.isSelected, let reason = story.openReason else { return }
+    report.openReasons[reason, default: 0] += 1
+    if story.seen == .lost { report.notSeenAgain[reason, default: 0] += 1 }
+  }
+
+  package func receive(_ sending: SendingRecord) {
+    guard let story else { return }
+    // Discarded together with the previous one, it is not a resend.
+    if let before = discarded, before.connection != sending.connection || sending.fate != .discarded {
+      losses[before.connection]?.sentAgain += before.count
+      discarded = nil
+    }
+    switch sending.fate {
+    case .accepted, .unknown: break
+    case .discarded:
+      guard losses[sending.connection] != nil || losses.count < listed else { return }
+      losses[sending.connection, default: ([:], 0)].outcomes[story.outcome, default: 0] += 1
+      discarded = (sending.connection, (discarded?.count ?? 0) + 1)
+    case .rejected:
+      guard report.refusals.count < listed else { return }
+      let payload = story.payload ?? []
+      report.refusals.append(
+        TraceReport.Stories.Refusal(
+          connection: sending.connection, notification: sending.index, token: Self.hex(story.token ?? []),
+          payload: TableText.preview(payload.rawBytes)))
+    }
+  }
+
+  package func endStory() {
+    story = nil
+    discarded = nil
+  }
+
+  package func receive(_ token: TokenRecord) {
+    let sentInVain = max(token.sentAfterListed ?? 0, token.sentAfterGone ?? 0)
+    guard token.rejected + sentInVain > 0 else { return }
+    let row = TraceReport.Stories.Token(
+      token: Self.hex(token.token), topic: token.topic, sent: token.sent, rejected: token.rejected,
+      status: token.status.map(Int.init), sentInVain: sentInVain)
+    // Ties are in the order in which tokens were seen.
+    let place = report.worstTokens.firstIndex { $0.rejected + $0.sentInVain < row.rejected + row.sentInVain }
+    report.worstTokens.insert(row, at: place ?? report.worstTokens.count)
+    if report.worstTokens.count > Self.named { report.worstTokens.removeLast() }
+  }
+
+  package func receive(_ summary: StorySummary) {
+    report.outcomes = StoryOutcome.allCases.map { TraceReport.Stories.Outcome($0.name, summary[$0]) }
+    (report.gaps, report.gapBytes) = summary.gaps
+    func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
+    report.recovery = summary.recovery.map {
+      RecoveryTimes(p50S: seconds($0.p50), p99S: seconds($0.p99), maxS: seconds($0.max))
+    }
+  }
+
+  /// The records written so far.
+  package var stories: TraceReport.Stories {
+    var stories = report
+    stories.losses = losses.sorted { $0.key < $1.key }.map { connection, loss in
+      TraceReport.Stories.Loss(
+        connection: connection,
+        outcomes: StoryOutcome.allCases.compactMap { outcome in
+          loss.outcomes[outcome].map { TraceReport.Stories.Outcome(outcome.name, $0) }
+        }, sentAgain: loss.sentAgain)
+    }
+    return stories
+  }
+
+  private static func hex(_ bytes: [UInt8]) -> String {
+    var text = ByteWriter(capacity: 2 * bytes.count)
+    text.write(hex: bytes.rawBytes)
+    return String(decoding: Array(copying: text.bytes), as: UTF8.self)
+  }
+}

@@ -1,0 +1,110 @@
+import Bytes
+import PacketCapture
+import Payload
+
+/// A selection of fields of records.
+public struct FieldSelection: Sendable, Equatable {
+  /// Names of columns of CSV.
+  package let columns: [StaticString]
+  private let names: [String]
+
+  public static func == (a: FieldSelection, b: FieldSelection) -> Bool { a.names == b.names }
+
+  /// All valid names: the columns of CSV, and `tls` for all columns that begin with `tls_`.
+  public static let all = RecordField.names().map(\.description) + ["tls"]
+
+  /// - Parameter names: `payload` and `payload_base64` select both, as a payload has one of them.
+  /// - Returns: `nil` when a name is unknown.
+  public init?(_ names: [String]) {
+    guard names.allSatisfy(Self.all.contains) else { return nil }
+    self.names = names
+    columns = RecordField.names().filter { column in
+      let name = column.description
+      return names.contains(name) || name.hasPrefix("tls_") && names.contains("tls")
+        || name.hasPrefix("payload") && name != "payload_length"
+          && (names.contains("payload") || names.contains("payload_base64"))
+    }
+  }
+
+  /// Whether a field is selected that comes from judging payloads.
+  public var needsVerdicts: Bool { names.contains("kind") || names.contains("lint") }
+
+  /// The columns of a file with records of one type; `nil`: of all types.
+  package func columns(of type: RecordType?) -> [StaticString] {
+    guard let type else { return columns }
+    let names = Set(columns.map(\.description))
+    return RecordField.names(of: type).filter { names.contains($0.description) }
+  }
+
+  @inline(__always)
+  package func contains(_ prefix: StaticString, _ name: StaticString) -> Bool {
+    for column in columns where CSVFieldWriter.equal(column, prefix, name) { return true }
+    return false
+  }
+}
+
+/// Passes the selected fields of records to another writer.
+struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyable {
+  var base: Base
+  let fields: FieldSelection
+  private var object: (name: StaticString, isOpen: Bool)?
+  /// The record has none of the selected fields so far.
+  private(set) var isEmpty = true
+
+  init(_ base: consuming Base, _ fields: FieldSelection) {
+    self.base = base
+    self.fields = fields
+  }
+
+  mutating func begin(_ type: StaticString) {
+    isEmpty = !fields.contains("", "type")
+    base.begin(type)
+  }
+
+  mutating func end() { base.end() }
+
+  /// Whether the field is selected; the caller then passes it to `base`.
+  private mutating func wants(_ name: StaticString) -> Bool {
+    guard let object else {
+      guard fields.contains("", name) else { return false }
+      isEmpty = false
+      return true
+    }
+    // The only object in records is `tls`.
+    guard fields.contains("tls_", name) else { return false }
+    isEmpty = false
+    if !object.isOpen {
+      base.beginObject(object.name)
+      self.object?.isOpen = true
+    }
+    return true
+  }
+
+  mutating func field(_ name: StaticString, _ value: Int) { if wants(name) { base.field(name, value) } }
+  mutating func field(_ name: StaticString, _ value: Bool) { if wants(name) { base.field(name, value) } }
+  mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
+    if wants(name) { base.field(name, milliseconds: nanoseconds) }
+  }
+  mutating func field(_ name: StaticString, seconds nanoseconds: Int64) {
+    if wants(name) { base.field(name, seconds: nanoseconds) }
+  }
+  mutating func field(_ name: StaticString, _ text: String) { if wants(name) { base.field(name, text) } }
+  mutating func field(_ name: StaticString, word: StaticString) { if wants(name) { base.field(name, word: word) } }
+  mutating func field(_ name: StaticString, hex bytes: RawSpan) { if wants(name) { base.field(name, hex: bytes) } }
+  mutating func field(_ name: StaticString, time: Timestamp) { if wants(name) { base.field(name, time: time) } }
+  mutating func field(_ name: StaticString, payload: RawSpan) { if wants(name) { base.field(name, payload: payload) } }
+  mutating func field(_ name: StaticString, _ texts: [String]) { if wants(name) { base.field(name, texts) } }
+  mutating func field(_ name: StaticString, rules: PayloadRuleSet) { if wants(name) { base.field(name, rules: rules) } }
+  mutating func field(_ name: StaticString, numbers: [UInt8]) { if wants(name) { base.field(name, numbers: numbers) } }
+  mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
+    if wants(name) { base.field(name, items: items) }
+  }
+  mutating func field(_ name: StaticString, ends: [ConnectionEnds]) { if wants(name) { base.field(name, ends: ends) } }
+
+  mutating func beginObject(_ name: StaticString) { object = (name, false) }
+
+  mutating func endObject() {
+    if object?.isOpen == true { base.endObject() }
+    object = nil
+  }
+}

@@ -1,0 +1,437 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import PushModel
+
+/// Passes the selected records to another sink, with the records of their connections, the fates of these connections'
+/// notifications, and a summary of the selection.
+///
+/// It follows the analysis of sessions and error responses, so that counts and fates in records are based on the whole
+/// recording.
+public struct SelectedRecords: RecordSink {
+  /// Receives the selected records. An existential, so that the path from packet to record is compiled for one type:
+  /// the dynamic call is only for selected records and cheap compared with writing one.
+  private var sink: any RecordSink
+  private let selection: RecordSelection
+  private let facts: RecordingFacts
+  private var fates: FateLookup
+  /// Whether connections' records count only their selected records.
+  private let countsSelected: Bool
+  private let limit: Int
+  private let maximumRanges: Int
+
+  private var times = Times.open
+  private var connections = Tallies(blank: ConnectionState(opened: .none))
+  /// The totals of the selected records.
+  public private(set) var summary = SummaryRecord()
+  private var selected = 0
+  private var inSegment = 0
+  /// The latest selected notifications, consecutive ones of one connection, which its state does not count yet: most
+  /// notifications follow the one before, and need no lookup of their connection's state.
+  private var run = Run()
+  private var ranges = 0
+  /// Whether the sink receives unselected records too, and whether it was last told that records are selected.
+  private let passesAll: Bool
+  private var isMarkedSelected = true
+  /// A limit was reached, so that records may be missing and fates are not counted.
+  public private(set) var isCut = false
+
+  /// The selected times; relative ones are resolved with the recording's first time.
+  private enum Times {
+    case open
+    /// A bound is relative to a time not known yet.
+    case unknown
+    case between(Timestamp, Timestamp)
+  }
+
+  /// The state of an open connection.
+  private struct ConnectionState {
+    var opened: Timestamp
+    /// One of its records was selected, so that the sink knows it.
+    var isShown = false
+    var notifications = 0
+    var errorResponses = 0
+    var tuples = 0
+    /// Notifications whose token matches.
+    var matching: [Range<Int>] = []
+    /// Selected notifications whose fates are not counted yet.
+    var uncounted: [Range<Int>] = []
+    var fates = FateCounts()
+    /// Fates that were final before a record was selected.
+    var early: [FateRecord] = []
+  }
+
+  private struct Run {
+    var connection = -1
+    var first = 0
+    var next = 0
+  }
+
+  /// - Parameters:
+  ///   - facts: from a first pass, when the selection needs them.
+  ///   - countsSelected: connections' records count only their selected records, for sinks that sum them up; otherwise
+  ///     they count all records of the connection.
+  ///   - limit: the number of selected records after which reading ends.
+  ///   - maximumRanges: ranges of selected notifications kept until their connection ends.
+  public init(
+    _ sink: some RecordSink, _ selection: RecordSelection, facts: RecordingFacts = RecordingFacts(),
+    countsSelected: Bool = false, limit: Int = .max,
+    maximumRanges: Int = FateIndex.usualMaximumRanges
+  ) {
+    self.sink = sink
+    self.selection = selection
+    self.facts = facts
+    fates = FateLookup(.each(facts.fates))
+    self.countsSelected = countsSelected
+    self.limit = limit
+    self.maximumRanges = maximumRanges
+    passesAll = sink.takesWholeRecording
+    if selection.from != nil || selection.to != nil { times = .unknown }
+    resolveTimes(.none)
+  }
+
+  private var isFull: Bool { selected >= limit }
+  public var isOpen: Bool { !isFull && sink.isOpen }
+
+  public mutating func pause() { sink.pause() }
+
+  // MARK: selection
+
+  private mutating func resolveTimes(_ start: Timestamp) {
+    guard case .unknown = times else { return }
+    let (first, last) = (Timestamp(nanoseconds: .min + 1), Timestamp(nanoseconds: .max))
+    guard let from = selection.from.map({ $0.time(after: start) }) ?? first,
+      let to = selection.to.map({ $0.time(after: start) }) ?? last
+    else { return }
+    times = .between(from, to)
+  }
+
+  @inline(__always)
+  private func isInTime(_ time: Timestamp) -> Bool {
+    switch times {
+    case .open: true
+    case .unknown: false
+    case .between(let from, let to): time >= from && time < to
+    }
+  }
+
+  @inline(__always)
+  private func isOnConnection(_ connection: Int) -> Bool {
+    (selection.connections.isEmpty || selection.connections.contains { $0.contains(connection) })
+      && (selection.topics.isEmpty || facts.isOfTopic(connection))
+  }
+
+  @inline(__always)
+  private func isOfType(_ type: RecordType) -> Bool { selection.types.isEmpty || selection.types.contains(type) }
+
+  @inline(__always)
+  private func fits(_ token: RawSpan) -> Bool {
+    for prefix in selection.tokens where prefix.begins(token) { return true }
+    return false
+  }
+
+  @inline(__always)
+  private mutating func selects(
+    _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, _ index: Int
+  ) -> Bool {
+    if isFull { return false }
+    if !selection.tokens.isEmpty {
+      guard fits(frame.extracting(fields.token.range)) else { return false }
+      if let slot = connections.index(of: place.connection),
+        !connections[slot].matching.extend(with: index..<index + 1),
+        reserveRange()
+      {
+        connections[slot].matching.append(index..<index + 1)
+      }
+    }
+    guard isInTime(place.time), isOfType(.notification), isOnConnection(place.connection) else { return false }
+    if !selection.identifiers.isEmpty {
+      guard let identifier = fields.identifier, selection.identifiers.contains(identifier) else { return false }
+    }
+    if !selection.fates.isEmpty {
+      guard let fate = fates.fate(of: index, on: place.connection), selection.fates.contains(fate) else { return false }
+    }
+    return selection.statuses.isEmpty || facts.isNamed(index, on: place.connection)
+  }
+
+  private mutating func selects(_ record: ErrorResponseRecord) -> Bool {
+    let connection = record.place.connection
+    guard !isFull, isInTime(record.place.time), isOfType(.errorResponse), isOnConnection(connection),
+      selection.identifiers.isEmpty || selection.identifiers.contains(record.response.identifier),
+      selection.statuses.isEmpty || selection.statuses.contains(record.response.status.rawValue)
+    else { return false }
+    guard !selection.tokens.isEmpty || !selection.fates.isEmpty else { return true }
+    guard let named = record.notification else { return false }
+    if !selection.tokens.isEmpty {
+      guard let slot = connections.index(of: connection), Self.contains(connections[slot].matching, named) else {
+        return false
+      }
+    }
+    guard !selection.fates.isEmpty else { return true }
+    return facts.fates.range(of: named, on: connection).map { selection.fates.contains($0.fate) } ?? false
+  }
+
+  private func selects(_ type: RecordType, _ connection: Int, _ time: Timestamp) -> Bool {
+    !isFull && isInTime(time) && isOfType(type) && isOnConnection(connection) && selection.fates.isEmpty
+      && selection.statuses.isEmpty && selection.identifiers.isEmpty
+  }
+
+  // MARK: memory
+
+  /// Reserves room for another range.
+  @inline(never)
+  private mutating func reserveRange() -> Bool {
+    guard ranges < maximumRanges else {
+      isCut = true
+      return false
+    }
+    ranges += 1
+    return true
+  }
+
+  private static func contains(_ ranges: [Range<Int>], _ index: Int) -> Bool {
+    var (low, high) = (0, ranges.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].upperBound <= index { low = middle + 1 } else { high = middle }
+    }
+    return low < ranges.count && ranges[low].contains(index)
+  }
+
+  /// A record of a connection is selected: the sink first learns that the connection was opened.
+  @inline(__always)
+  private mutating func show(_ connection: Int) -> Int? {
+    selected += 1
+    guard let slot = connections.index(of: connection) else { return nil }
+    if !connections[slot].isShown { open(slot, connection) }
+    return slot
+  }
+
+  @inline(never)
+  private mutating func open(_ slot: Int, _ connection: Int) {
+    connections[slot].isShown = true
+    summary.connections += 1
+    if passesAll { return sink.select(connection: connection) }
+    sink.opened(connection: connection, at: connections[slot].opened)
+    for record in connections[slot].early { sink.receive(record) }
+    connections[slot].early = []
+  }
+
+  /// Whether the sink receives a record. Tells the sink before whether that record is selected.
+  @inline(__always)
+  private mutating func passes(_ isSelected: Bool) -> Bool {
+    if passesAll, isSelected != isMarkedSelected { mark(isSelected) }
+    return isSelected || passesAll
+  }
+
+  @inline(never)
+  private mutating func mark(_ isSelected: Bool) {
+    isMarkedSelected = isSelected
+    sink.mark(isSelected: isSelected)
+  }
+
+  // MARK: records
+
+  public mutating func receive(_ record: CaptureRecord) {
+    var record = record
+    record.selection += selection.options + (limit < .max ? ["--limit=\(limit)"] : [])
+    sink.receive(record)
+  }
+
+  public mutating func receive(_ outcome: CaptureOutcome) { sink.receive(outcome) }
+
+  public mutating func opened(connection: Int, at time: Timestamp) {
+    if time.isKnown { resolveTimes(time) }
+    connections.add(ConnectionState(opened: time), number: connection)
+    if passesAll, passes(false) { sink.opened(connection: connection, at: time) }
+  }
+
+  public mutating func presented(subject: String, connection: Int) {
+    sink.presented(subject: subject, connection: connection)
+  }
+
+  public mutating func ended(connection: Int) { sink.ended(connection: connection) }
+
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let isSelected = selects(fields, frame, place, index)
+    if isSelected { note(index, place.connection) }
+    if passes(isSelected) { sink.receive(fields, frame, at: place, index: index) }
+  }
+
+  public mutating func receive(
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    let isSelected = selects(fields, frame, place, index)
+    if isSelected {
+      note(index, place.connection)
+      summary.malformed += 1
+    }
+    guard passes(isSelected) else { return }
+    sink.receive(malformed: problem, fields, frame, at: place, index: index)
+  }
+
+  @inline(__always)
+  private mutating func note(_ index: Int, _ connection: Int) {
+    selected += 1
+    inSegment += 1
+    if run.connection == connection, run.next == index {
+      run.next += 1
+    } else {
+      begin(index, connection)
+    }
+  }
+
+  @inline(never)
+  private mutating func begin(_ index: Int, _ connection: Int) {
+    endRun()
+    run = Run(connection: connection, first: index, next: index + 1)
+    if let slot = connections.index(of: connection), !connections[slot].isShown { open(slot, connection) }
+  }
+
+  /// Adds the latest notifications to the counts.
+  private mutating func endRun() {
+    let (connection, indexes) = (run.connection, run.first..<run.next)
+    run = Run()
+    guard !indexes.isEmpty else { return }
+    summary.notifications += indexes.count
+    guard countsSelected, let slot = connections.index(of: connection) else { return }
+    connections[slot].notifications += indexes.count
+    if !connections[slot].uncounted.extend(with: indexes), reserveRange() {
+      connections[slot].uncounted.append(indexes)
+    }
+  }
+
+  public mutating func segment(notifications: Int, at time: Timestamp) {
+    sink.segment(notifications: inSegment, at: time)
+    inSegment = 0
+  }
+
+  public mutating func receiveEarly(_ record: ErrorResponseRecord) {
+    let isSelected = selects(record)
+    if isSelected, let slot = connections.index(of: record.place.connection), !connections[slot].isShown {
+      open(slot, record.place.connection)
+    }
+    if passes(isSelected) { sink.receiveEarly(record) }
+  }
+
+  public mutating func receive(_ record: ErrorResponseRecord) {
+    let isSelected = selects(record)
+    if isSelected {
+      if let slot = show(record.place.connection) { connections[slot].errorResponses += 1 }
+      summary.errorResponses += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
+  }
+
+  public mutating func receive(_ record: borrowing FeedbackRecord) {
+    let isSelected =
+      selects(.feedback, record.place.connection, record.place.time)
+      && (selection.tokens.isEmpty || fits(record.tuple.token))
+    if isSelected {
+      if let slot = show(record.place.connection) { connections[slot].tuples += 1 }
+      summary.feedbackTuples += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
+  }
+
+  public mutating func receive(_ record: GapRecord) {
+    let isSelected = selection.tokens.isEmpty && selects(.gap, record.place.connection, record.place.time)
+    if isSelected {
+      _ = show(record.place.connection)
+      summary.gaps += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
+  }
+
+  public mutating func receive(_ record: MalformedRecord) {
+    let isSelected = selection.tokens.isEmpty && selects(.malformed, record.place.connection, record.place.time)
+    if isSelected {
+      _ = show(record.place.connection)
+      summary.malformed += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
+  }
+
+  public mutating func receive(_ record: FateRecord) {
+    endRun()
+    guard let slot = connections.index(of: record.connection) else { return }
+    count(record, slot)
+    if passesAll {
+      if passes(connections[slot].isShown) { sink.receive(record) }
+    } else if connections[slot].isShown {
+      if !isFull { sink.receive(record) }
+    } else if reserveRange() {
+      connections[slot].early.append(record)
+    }
+  }
+
+  /// Counts the fates of the selected notifications in a range; ranges arrive in order.
+  private mutating func count(_ record: FateRecord, _ slot: Int) {
+    var done = 0
+    for range in connections[slot].uncounted {
+      let count = max(0, min(range.upperBound, record.last + 1) - max(range.lowerBound, record.first))
+      switch record.fate {
+      case .accepted: connections[slot].fates.accepted += count
+      case .rejected: connections[slot].fates.rejected += count
+      case .discarded: connections[slot].fates.discarded += count
+      case .unknown: connections[slot].fates.unknown += count
+      }
+      guard range.upperBound <= record.last + 1 else { break }
+      done += 1
+    }
+    connections[slot].uncounted.removeFirst(done)
+    ranges -= done
+  }
+
+  public mutating func receive(_ record: ConnectionRecord) {
+    endRun()
+    let isWanted = (selection.isEmpty || selection.types.contains(.connection)) && selectsItself(record)
+    if isWanted, let slot = connections.index(of: record.connection) {
+      selected += 1
+      if !connections[slot].isShown { open(slot, record.connection) }
+    }
+    guard let state = connections.remove(record.connection) else { return }
+    ranges -= state.matching.count + state.uncounted.count + state.early.count
+    // The record of a connection that was still open when the limit was reached would be of a part of it.
+    let isShown = state.isShown && (isWanted || !isFull)
+    var record = record
+    if countsSelected {
+      var counts = ConnectionRecord.Selected(
+        notifications: state.notifications, errorResponses: state.errorResponses, feedbackTuples: state.tuples,
+        fates: state.fates)
+      // Ranges beyond the limit are not counted.
+      counts.fates.unknown += max(0, state.notifications - state.fates.written)
+      record.selected = counts
+    }
+    if isShown { summary.noteEnd(of: record.counted) }
+    if passes(isShown) { sink.receive(passesAll ? record : record.counted) }
+  }
+
+  private func selectsItself(_ record: ConnectionRecord) -> Bool {
+    selection.tokens.isEmpty && selects(.connection, record.connection, record.opened)
+  }
+
+  public mutating func receive(_ record: CaptureLossRecord) {
+    if passes(isOfType(.captureLoss)) { sink.receive(record) }
+  }
+
+  public mutating func receive(_ record: SummaryRecord) {
+    endRun()
+    summary.packets = record.packets
+    summary.droppedPackets = record.droppedPackets
+    summary.unreadPackets = record.unreadPackets
+    summary.unread = record.unread
+    sink.receive(summary)
+  }
+}
+
+extension [Range<Int>] {
+  /// Extends the last range when the other follows it.
+  @inline(__always)
+  fileprivate mutating func extend(with range: Range<Int>) -> Bool {
+    let last = count - 1
+    guard last >= 0, self[last].upperBound == range.lowerBound else { return false }
+    self[last] = self[last].lowerBound..<range.upperBound
+    return true
+  }
+}

@@ -1,0 +1,154 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import PushModel
+
+/// The fates of all notifications of a recording, from a first pass over it; a second pass can then write each with its
+/// notification.
+///
+/// It is a sink: read the recording into it. It keeps one range for consecutive notifications with the same fate: up to
+/// three for a connection, more only after several error responses.
+public struct FateIndex: ConnectionSink, Sendable {
+  /// A range of one connection. It begins where the previous one ends; a connection's first range begins with
+  /// notification 0.
+  private struct Entry {
+    private let bits: UInt64
+
+    init(end: Int, _ fate: Fate) { bits = UInt64(end) << 2 | UInt64(Self.code(of: fate)) }
+
+    var end: Int { Int(bits >> 2) }
+    var fate: Fate { Self.fates[Int(bits & 3)] }
+
+    private static let fates = [Fate.accepted, .rejected, .discarded, .unknown]
+
+    private static func code(of fate: Fate) -> Int {
+      switch fate {
+      case .accepted: 0
+      case .rejected: 1
+      case .discarded: 2
+      case .unknown: 3
+      }
+    }
+  }
+
+  /// Ranges that are kept unless another number is asked for.
+  public static let usualMaximumRanges = 1 << 22
+
+  private let maximumRanges: Int
+  /// The place of a connection's ranges among the entries, by its number less 1; empty when they are not kept.
+  private var places: [(first: UInt32, count: UInt32)] = []
+  private var entries: [Entry] = []
+  /// Ranges of connections that have not ended.
+  private var open: [Int: [Entry]] = [:]
+  private var openRanges = 0
+  /// Connections whose fates are not kept because of the limit.
+  public private(set) var connectionsNotKept = 0
+
+  /// - Parameter maximumRanges: kept ranges, 8 bytes each; the fates of further connections are not kept.
+  public init(maximumRanges: Int = usualMaximumRanges) {
+    self.maximumRanges = min(maximumRanges, Int(UInt32.max))
+  }
+
+  /// Adds a connection's ranges, in order; they can be looked up once its record was received.
+  public mutating func receive(_ record: FateRecord) {
+    guard entries.count + openRanges < maximumRanges else {
+      // A connection is kept whole or not at all.
+      openRanges -= open[record.connection]?.count ?? 0
+      open[record.connection] = []
+      return
+    }
+    let ranges = open[record.connection]
+    // A connection that was dropped continues in its middle.
+    guard record.first == ranges?.last?.end ?? 0 else { return }
+    open[record.connection, default: []].append(Entry(end: record.last + 1, record.fate))
+    openRanges += 1
+  }
+
+  public mutating func receive(_ record: ConnectionRecord) {
+    guard let ranges = open.removeValue(forKey: record.connection) else { return }
+    openRanges -= ranges.count
+    guard ranges.last?.end == record.notifications else {
+      connectionsNotKept += 1
+      return
+    }
+    while places.count < record.connection { places.append((0, 0)) }
+    places[record.connection - 1] = (UInt32(entries.count), UInt32(ranges.count))
+    entries += ranges
+  }
+
+  /// The range of equal fates that contains a notification; `nil` when its fate is not known.
+  package func range(of notification: Int, on connection: Int) -> FateRecord? {
+    guard notification >= 0, places.indices.contains(connection - 1) else { return nil }
+    let place = places[connection - 1]
+    let first = Int(place.first)
+    var (low, high) = (first, first + Int(place.count))
+    let end = high
+    while low < high {
+      let middle = (low + high) / 2
+      if entries[middle].end <= notification { low = middle + 1 } else { high = middle }
+    }
+    guard low < end else { return nil }
+    return FateRecord(
+      connection: connection, first: low == first ? 0 : entries[low - 1].end, last: entries[low].end - 1,
+      fate: entries[low].fate)
+  }
+
+  // MARK: ignored records
+
+  public var isOpen: Bool { true }
+  public mutating func receive(_ record: CaptureRecord) {}
+  public mutating func receive(_ record: ErrorResponseRecord) {}
+  public mutating func receive(_ record: borrowing FeedbackRecord) {}
+  public mutating func receive(_ record: GapRecord) {}
+  public mutating func receive(_ record: MalformedRecord) {}
+  public mutating func receive(_ record: SummaryRecord) {}
+}
+
+/// The records that a writer writes fates into.
+public enum FateNotation: Sendable {
+  /// Nowhere.
+  case omitted
+  /// In `fate` records, when they are final.
+  case ranges
+  /// In each notification's record, from a first pass over the same recording; fates that the index lacks go to `fate`
+  /// records.
+  case each(FateIndex)
+}
+
+/// Finds the fates that a writer writes.
+package struct FateLookup {
+  /// An empty index if there is none. Not an optional, which would be copied for each lookup: several threads would
+  /// then contend for its reference count.
+  private let index: FateIndex
+  private let hasIndex: Bool
+  private let writesRanges: Bool
+  /// The range of the last notification; it usually contains the next one.
+  private var latest = FateRecord(connection: 0, first: 0, last: -1, fate: .unknown)
+
+  package init(_ notation: FateNotation) {
+    switch notation {
+    case .omitted: (index, hasIndex, writesRanges) = (FateIndex(), false, false)
+    case .ranges: (index, hasIndex, writesRanges) = (FateIndex(), false, true)
+    case .each(let index): (self.index, hasIndex, writesRanges) = (index, true, true)
+    }
+  }
+
+  /// The fate to write in its record.
+  @inline(__always)
+  package mutating func fate(of notification: Int, on connection: Int) -> Fate? {
+    if latest.connection == connection, notification <= latest.last, notification >= latest.first { return latest.fate }
+    return hasIndex ? find(notification, on: connection) : nil
+  }
+
+  @inline(never)
+  private mutating func find(_ notification: Int, on connection: Int) -> Fate? {
+    guard let range = index.range(of: notification, on: connection) else { return nil }
+    latest = range
+    return range.fate
+  }
+
+  /// Whether to write a `fate` record: the records of its notifications do not have the same fates.
+  package func writes(_ record: FateRecord) -> Bool {
+    writesRanges && index.range(of: record.first, on: record.connection) != record
+  }
+}

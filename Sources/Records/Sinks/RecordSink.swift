@@ -1,0 +1,89 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import PushModel
+
+/// Receives records as they are found: writers write them, `Inspection` counts them.
+public protocol RecordSink: NotificationSink {
+  /// A lane for another thread, which shares nothing with the sink: its results are merged in packet order.
+  func makeLane() -> sending any RecordLane
+  /// Asked for from time to time, while lanes do nothing, and given to each.
+  var laneKnowledge: LaneKnowledge { get }
+  /// Announces an event of a connection: its state may be prefetched.
+  mutating func prepare(for connection: Int)
+  /// Notifications that a lane has made a batch of, as if each had come by itself.
+  ///
+  /// - Parameters:
+  ///   - range: positions in the batch.
+  ///   - block: the bytes that the lane began the batch with.
+  mutating func receive(_ batch: inout LaneBatch, _ range: Range<Int>, in block: RawSpan)
+  mutating func receive(_ record: CaptureRecord)
+  /// An error response when it was seen: notifications written after it are not counted yet.
+  mutating func receiveEarly(_ record: ErrorResponseRecord)
+  /// An error response with its final counts, after its connection has ended.
+  mutating func receive(_ record: ErrorResponseRecord)
+  /// Fates that are final.
+  mutating func receive(_ record: FateRecord)
+  mutating func receive(_ record: borrowing FeedbackRecord)
+  mutating func receive(_ record: GapRecord)
+  mutating func receive(_ record: MalformedRecord)
+  mutating func receive(_ record: ConnectionRecord)
+  mutating func receive(_ record: CaptureLossRecord)
+  mutating func receive(_ record: SummaryRecord)
+  /// An input has been read.
+  mutating func receive(_ outcome: CaptureOutcome)
+  /// A connection was opened; its record comes when it ends.
+  mutating func opened(connection: Int, at time: Timestamp)
+  /// A connection's client presented this certificate. Called before the connection's first notification, perhaps more
+  /// than once.
+  mutating func presented(subject: String, connection: Int)
+  /// A connection has ended whose record goes to another sink.
+  mutating func ended(connection: Int)
+  /// A piece of a gateway connection's client stream ended this many notifications.
+  mutating func segment(notifications: Int, at time: Timestamp)
+  /// Whether the records that a selection leaves out are wanted as well: statements about selected records may depend
+  /// on them.
+  var takesWholeRecording: Bool { get }
+  /// The records that follow are selected, or are not. Without a selection all are.
+  mutating func mark(isSelected: Bool)
+  /// A record of a connection is selected, which was opened before.
+  mutating func select(connection: Int)
+  /// No input for a moment, e.g. from a live pipe: buffered output should be flushed.
+  mutating func pause()
+  /// Whether records are still wanted; `false` ends the reading.
+  var isOpen: Bool { get }
+}
+
+/// A sink that ignores individual notifications.
+public protocol ConnectionSink: RecordSink {}
+
+extension ConnectionSink {
+  public func makeLane() -> sending any RecordLane { EmptyLane() }
+  public mutating func receive(_ batch: inout LaneBatch, _ range: Range<Int>, in block: RawSpan) {}
+  public mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {}
+  public mutating func receive(
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {}
+}
+
+extension RecordSink {
+  public func makeLane() -> sending any RecordLane { FrameLane() }
+  public var laneKnowledge: LaneKnowledge { LaneKnowledge() }
+  @inlinable
+  public mutating func receive(_ batch: inout LaneBatch, _ range: Range<Int>, in block: RawSpan) {
+    batch.frames.pass(range, in: block, to: &self)
+  }
+  @inlinable public mutating func prepare(for connection: Int) {}
+  public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
+  public mutating func receive(_ record: CaptureLossRecord) {}
+  public mutating func receive(_ record: FateRecord) {}
+  public mutating func receive(_ outcome: CaptureOutcome) {}
+  public mutating func opened(connection: Int, at time: Timestamp) {}
+  public mutating func presented(subject: String, connection: Int) {}
+  public mutating func ended(connection: Int) {}
+  public mutating func segment(notifications: Int, at time: Timestamp) {}
+  public var takesWholeRecording: Bool { false }
+  public mutating func mark(isSelected: Bool) {}
+  public mutating func select(connection: Int) {}
+  public mutating func pause() {}
+}

@@ -1,0 +1,60 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import PushModel
+
+/// A sink that its owner can look at while others pass records to it.
+///
+/// Stages that pass records on hold any sink; a result is read from the sink that was put at the end of them:
+///
+/// ```swift
+/// let counted = SharedSink(Inspection())
+/// var dissection = Dissection(into: counted, options: DissectionOptions())
+/// // … read recordings
+/// print(counted.sink.report)
+/// ```
+public final class SharedSink<Sink: RecordSink>: RecordSink {
+  public var sink: Sink
+
+  public init(_ sink: Sink) { self.sink = sink }
+
+  public func makeLane() -> sending any RecordLane { sink.makeLane() }
+  public var laneKnowledge: LaneKnowledge { sink.laneKnowledge }
+  public func prepare(for connection: Int) { sink.prepare(for: connection) }
+  public func receive(_ batch: inout LaneBatch, _ range: Range<Int>, in block: RawSpan) {
+    sink.receive(&batch, range, in: block)
+  }
+  public func readFrames(
+    _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: CapturePosition, _ frames: inout FrameReader
+  ) -> Bool {
+    sink.readFrames(bytes, &position, at: offset, mark, &frames)
+  }
+  public func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    sink.receive(fields, frame, at: place, index: index)
+  }
+  public func receive(
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    sink.receive(malformed: problem, fields, frame, at: place, index: index)
+  }
+  public func receive(_ record: CaptureRecord) { sink.receive(record) }
+  public func receiveEarly(_ record: ErrorResponseRecord) { sink.receiveEarly(record) }
+  public func receive(_ record: ErrorResponseRecord) { sink.receive(record) }
+  public func receive(_ record: FateRecord) { sink.receive(record) }
+  public func receive(_ record: borrowing FeedbackRecord) { sink.receive(record) }
+  public func receive(_ record: GapRecord) { sink.receive(record) }
+  public func receive(_ record: MalformedRecord) { sink.receive(record) }
+  public func receive(_ record: ConnectionRecord) { sink.receive(record) }
+  public func receive(_ record: CaptureLossRecord) { sink.receive(record) }
+  public func receive(_ record: SummaryRecord) { sink.receive(record) }
+  public func receive(_ outcome: CaptureOutcome) { sink.receive(outcome) }
+  public func opened(connection: Int, at time: Timestamp) { sink.opened(connection: connection, at: time) }
+  public func presented(subject: String, connection: Int) { sink.presented(subject: subject, connection: connection) }
+  public func ended(connection: Int) { sink.ended(connection: connection) }
+  public func segment(notifications: Int, at time: Timestamp) { sink.segment(notifications: notifications, at: time) }
+  public var takesWholeRecording: Bool { sink.takesWholeRecording }
+  public func mark(isSelected: Bool) { sink.mark(isSelected: isSelected) }
+  public func select(connection: Int) { sink.select(connection: connection) }
+  public func pause() { sink.pause() }
+  public var isOpen: Bool { sink.isOpen }
+}

@@ -1,0 +1,15 @@
+import BinaryProtocol
+
+/// A feedback tuple. A view, as `NotificationRecord`.
+public struct FeedbackRecord: ~Escapable {
+  public let place: RecordPlace
+  public let index: Int
+  public let tuple: FeedbackTuple
+
+  @_lifetime(copy tuple)
+  package init(place: RecordPlace, index: Int, tuple: consuming FeedbackTuple) {
+    self.place = place
+    self.index = index
+    self.tuple = tuple
+  }
+}

@@ -1,0 +1,37 @@
+import Measurement
+
+/// Bytes that the capture does not hold, or that belong to a record it does not hold whole.
+public struct GapRecord: Sendable {
+  /// Why bytes are missing.
+  public typealias Reason = CapturedGap
+
+  public var place: RecordPlace
+  public var direction: Direction
+  public var reason: Reason
+
+  package init(
+    place: RecordPlace, direction: Direction, reason: Reason
+  ) {
+    self.place = place
+    self.direction = direction
+    self.reason = reason
+  }
+}
+
+/// Bytes that are not a record.
+public struct MalformedRecord: Sendable {
+  public var place: RecordPlace
+  public var direction: Direction
+  public var problem: String
+  /// The first bytes, at most 64.
+  public var bytes: [UInt8]
+
+  package init(
+    place: RecordPlace, direction: Direction, problem: String, bytes: [UInt8]
+  ) {
+    self.place = place
+    self.direction = direction
+    self.problem = problem
+    self.bytes = bytes
+  }
+}

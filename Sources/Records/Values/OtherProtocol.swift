@@ -1,0 +1,71 @@
+import Bytes
+import TLSDecryption
+
+/// A protocol other than this one, recognised by the first bytes of a direction.
+///
+/// Only what its first bytes identify beyond doubt, or what both ends negotiated.
+public enum OtherProtocol: String, Sendable {
+  case http1, http2, ssh
+  /// TLS on a port of neither service, with nothing that could be read. Further facts about it, and about TLS on other
+  /// ports, are in a connection's `tls`.
+  case tls
+
+  /// Bytes that suffice.
+  package static let longest = 16
+
+  private static let beginnings: [(OtherProtocol, [String])] = [
+    (.http2, ["PRI * HTTP/2.0\r\n"]), (.ssh, ["SSH-2.0-", "SSH-1."]),
+    (
+      .http1,
+      // The first four bytes of a feedback tuple are a time, and may be any.
+      [
+        "HTTP/1.", "GET /", "POST /", "HEAD /", "PUT /", "DELETE /", "OPTIONS /", "OPTIONS *", "CONNECT ", "PATCH /",
+        "TRACE /",
+      ]
+    ),
+  ]
+
+  /// The SETTINGS frame that a server of HTTP/2 begins with: `length u24, of entries of 6 | type 4 | flags 0 | stream 0`.
+  private static func isSettings(_ bytes: [UInt8]) -> Bool {
+    bytes.count >= 9 && bytes[0] == 0 && bytes[1] == 0 && bytes[2] % 6 == 0 && bytes[3] == 4
+      && bytes[4..<9].allSatisfy { $0 == 0 }
+  }
+
+  /// The protocol negotiated in TLS (ALPN): the server's choice, or, if that was not seen, the client's first offer if all
+  /// are HTTP.
+  package init?(_ tls: TLSSummary) {
+    let names = tls.chosenProtocol.map { [$0] } ?? tls.offeredProtocols
+    let known = ["h2": OtherProtocol.http2, "http/1.1": .http1, "http/1.0": .http1]
+    let kinds = names.map { known[$0] }
+    guard let first = kinds.first, let kind = first, kinds.allSatisfy({ $0 != nil }) else { return nil }
+    self = kind
+  }
+
+  package init?(beginning bytes: [UInt8]) {
+    if Self.isSettings(bytes) {
+      self = .http2
+      return
+    }
+    let found = Self.beginnings.first { $0.1.contains { bytes.starts(with: Array($0.utf8)) } }
+    guard let found else { return nil }
+    self = found.0
+  }
+
+  /// The end of a finding's sentence that names the protocol.
+  package var advice: String {
+    switch self {
+    case .http1, .http2: "; apnscope does not decode it, Wireshark does"
+    case .ssh, .tls: ""
+    }
+  }
+
+  /// The protocol's common name.
+  public var name: String {
+    switch self {
+    case .http1: "HTTP"
+    case .http2: "HTTP/2"
+    case .ssh: "SSH"
+    case .tls: "TLS"
+    }
+  }
+}

@@ -1,0 +1,26 @@
+/// Preambles of a connection: the request to a proxy, the header of a balancer, or the commands that ask for TLS, which
+/// come before the first record or the TLS handshake.
+public enum Preamble: String, Sendable, CaseIterable {
+  case httpConnect = "http_connect"
+  case socks4, socks5
+  case proxyV1 = "proxy_v1"
+  case proxyV2 = "proxy_v2"
+  case startTLS = "starttls"
+  case text
+  /// Non-text bytes of another protocol.
+  case other
+
+  /// The name of the protocol, for people.
+  public var name: String {
+    switch self {
+    case .httpConnect: "HTTP CONNECT"
+    case .socks4: "SOCKS 4"
+    case .socks5: "SOCKS 5"
+    case .proxyV1: "PROXY v1"
+    case .proxyV2: "PROXY v2"
+    case .startTLS: "STARTTLS"
+    case .text: "text"
+    case .other: "another protocol"
+    }
+  }
+}

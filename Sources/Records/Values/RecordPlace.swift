@@ -1,0 +1,40 @@
+import PacketCapture
+
+/// The sender of bytes: `client` is the provider, or the end that opened the connection.
+public enum Direction: String, Sendable {
+  case client, server
+}
+
+/// The service of a connection.
+public enum Service: String, Sendable {
+  case gateway, feedback
+  /// The connection carries another, known protocol.
+  case other
+  case unknown
+
+  /// The services' documented server ports.
+  public static let ofPorts: [UInt16: Service] = [2195: .gateway, 2196: .feedback]
+}
+
+/// Where a record was found: its connection, its bytes in that direction's stream, the packet with its last byte.
+public struct RecordPlace: Sendable {
+  /// Counts from 1 in the order of the connections' first packets.
+  public var connection: Int
+  public var time: Timestamp
+  /// 0 for raw dumps, which have no packets. Where there are several files, the file's number is in it as well
+  /// (`PacketNumber`).
+  public var packet: Int
+  public var offset: Int
+  public var length: Int
+
+  @inlinable
+  package init(connection: Int, time: Timestamp, packet: Int, offset: Int, length: Int) {
+    (self.connection, self.time, self.packet) = (connection, time, packet)
+    (self.offset, self.length) = (offset, length)
+  }
+
+  /// The number of the file; `nil` if there is only one file.
+  public var file: Int? { PacketNumber.file(packet) > 0 ? PacketNumber.file(packet) : nil }
+  /// The packet's number in its file; `nil` for raw dumps.
+  public var packetInFile: Int? { PacketNumber.packet(packet) > 0 ? PacketNumber.packet(packet) : nil }
+}

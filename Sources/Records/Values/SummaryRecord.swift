@@ -1,0 +1,54 @@
+import PushModel
+
+/// Totals over everything that was read.
+public struct SummaryRecord: Sendable {
+  public var packets = 0
+  public var connections = 0
+  public var notifications = 0
+  public var errorResponses = 0
+  public var feedbackTuples = 0
+  public var gaps = 0
+  public var malformed = 0
+  public var undecryptedConnections = 0
+  /// Packets that the capture lost.
+  public var droppedPackets = 0
+  /// Packets of unread protocols that may carry TCP; and what they are, as text. If no connection is read, the text
+  /// also names the other packets.
+  public var unreadPackets = 0
+  public var unread: [String] = []
+  /// Connections that could not be decrypted, wholly or in part. Not a field of the record; each connection's record
+  /// says what is missing.
+  public var partlyClosedConnections = 0
+  /// Connections to a feedback service that could be read, to the end of an empty list too. No field of the record.
+  public var readFeedbackConnections = 0
+  /// Connections that have ended. No field of the record, as what follows.
+  public var endedConnections = 0
+  public var errorsByRejection: [Rejection: Int] = [:]
+  /// The fates decided so far; on open connections they may still change.
+  public var settled = FateCounts()
+
+  public init() {}
+
+  /// Something was missing, malformed or could not be decrypted.
+  public var isDamaged: Bool { droppedPackets > 0 || gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
+
+  /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
+  public var hasRead: Bool {
+    notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
+  }
+
+  package mutating func noteEnd(of connection: ConnectionRecord) {
+    endedConnections += 1
+    if let tls = connection.tls {
+      if !tls.isDecrypted { undecryptedConnections += 1 }
+      if !tls.isWhole { partlyClosedConnections += 1 }
+    }
+    // A service that sent a FIN and no bytes has an empty list; one that did not answer has none.
+    let isEmptyList = connection.end == .serverFIN && connection.serverBytes == 0 && connection.missingBytes == 0
+    if connection.service == .feedback, connection.otherProtocol == nil, connection.tls?.isDecrypted != false,
+      connection.feedbackTuples > 0 || isEmptyList
+    {
+      readFeedbackConnections += 1
+    }
+  }
+}

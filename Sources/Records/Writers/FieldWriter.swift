@@ -1,0 +1,53 @@
+import Bytes
+import PacketCapture
+import Payload
+
+/// Writes the fields of a record, in the documented order, in any format.
+///
+/// Field names are compile-time constants, so writing one is a copy of known length.
+package protocol FieldWriter: ~Copyable {
+  mutating func begin(_ type: StaticString)
+  mutating func field(_ name: StaticString, _ value: Int)
+  mutating func field(_ name: StaticString, _ value: Bool)
+  mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64)
+  mutating func field(_ name: StaticString, seconds nanoseconds: Int64)
+  mutating func field(_ name: StaticString, _ text: String)
+  /// A text that needs no escaping.
+  mutating func field(_ name: StaticString, word: StaticString)
+  mutating func field(_ name: StaticString, hex bytes: RawSpan)
+  mutating func field(_ name: StaticString, time: Timestamp)
+  mutating func field(_ name: StaticString, payload: RawSpan)
+  mutating func field(_ name: StaticString, _ texts: [String])
+  /// The codes of rules.
+  mutating func field(_ name: StaticString, rules: PayloadRuleSet)
+  mutating func field(_ name: StaticString, numbers: [UInt8])
+  mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])])
+  mutating func field(_ name: StaticString, ends: [ConnectionEnds])
+  /// The fields until `endObject` belong together under this name.
+  mutating func beginObject(_ name: StaticString)
+  mutating func endObject()
+  mutating func end()
+}
+
+extension FieldWriter where Self: ~Copyable {
+  @inline(__always)
+  package mutating func field(_ name: StaticString, optional value: Int?) {
+    if let value { field(name, value) }
+  }
+
+  @inline(__always)
+  package mutating func field(_ name: StaticString, knownTime time: Timestamp) {
+    if time.isKnown { field(name, time: time) }
+  }
+
+  @inline(__always)
+  package mutating func field(_ name: StaticString, packet: Int) {
+    if PacketNumber.packet(packet) > 0 { field(name, PacketNumber.packet(packet)) }
+  }
+
+  /// The file that a packet is of, where there are several.
+  @inline(__always)
+  package mutating func field(_ name: StaticString, fileOf packet: Int) {
+    if PacketNumber.file(packet) > 0 { field(name, PacketNumber.file(packet)) }
+  }
+}

@@ -1,0 +1,114 @@
+/// A field of records, as a column of CSV is named.
+///
+/// `fields` is the one table of fields: CSV, `--fields` and files of one type take their columns and the order of these
+/// from it, and the tests of outputs hold what records write, and the documented schema, against it.
+package struct RecordField: Sendable {
+  package let name: StaticString
+  /// The types of records that may have the field.
+  package let types: Set<RecordType>
+
+  private init(_ name: StaticString, _ types: RecordType...) {
+    self.name = name
+    self.types = Set(types)
+  }
+
+  private init(ofAll name: StaticString) {
+    self.name = name
+    types = Set(RecordType.allCases)
+  }
+
+  /// The fields of all types, in an order that preserves each type's own.
+  package static let fields: [RecordField] = [
+    RecordField(ofAll: "type"),
+    RecordField("schema", .capture),
+    RecordField("source", .capture),
+    RecordField("format", .capture),
+    RecordField("link_types", .capture),
+    RecordField("selection", .capture),
+    RecordField("file", .capture, .notification, .errorResponse, .feedback, .gap, .malformed, .connection, .captureLoss),
+    RecordField("interface", .captureLoss),
+    RecordField("dropped", .captureLoss),
+    RecordField("interface_dropped", .captureLoss),
+    RecordField("os_dropped", .captureLoss),
+    RecordField("received", .captureLoss),
+    RecordField("packets", .summary),
+    RecordField("connections", .summary),
+    RecordField("connection", .notification, .errorResponse, .fate, .feedback, .gap, .malformed, .connection),
+    RecordField("flow", .connection),
+    RecordField("service", .connection),
+    RecordField("protocol", .connection),
+    RecordField("preamble", .connection),
+    RecordField("client", .connection),
+    RecordField("server", .connection),
+    RecordField("opened", .connection),
+    RecordField("closed", .connection),
+    RecordField("end", .connection),
+    RecordField("not_captured", .connection),
+    RecordField("client_last", .connection),
+    RecordField("client_until", .connection),
+    RecordField("tls_version", .connection),
+    RecordField("tls_cipher_suite", .connection),
+    RecordField("tls_decrypted", .connection),
+    RecordField("tls_problem", .connection),
+    RecordField("tls_client_subject", .connection),
+    RecordField("tls_resumed", .connection),
+    RecordField("tls_alert", .connection),
+    RecordField("tls_certificate_ends", .connection),
+    RecordField("tls_environment", .connection),
+    RecordField("client_bytes", .connection),
+    RecordField("server_bytes", .connection),
+    RecordField("missing_bytes", .connection),
+    RecordField("index", .notification, .feedback),
+    RecordField("direction", .gap, .malformed),
+    RecordField("time", .notification, .errorResponse, .feedback, .gap, .malformed),
+    RecordField("packet", .notification, .errorResponse, .feedback, .gap, .malformed),
+    RecordField("offset", .notification, .errorResponse, .feedback, .gap, .malformed),
+    RecordField("length", .notification, .feedback, .gap, .malformed),
+    RecordField("first", .fate),
+    RecordField("last", .fate),
+    RecordField("fate", .notification, .fate),
+    RecordField("command", .notification, .errorResponse),
+    RecordField("status", .errorResponse),
+    RecordField("status_name", .errorResponse),
+    RecordField("identifier", .notification, .errorResponse),
+    RecordField("expiration", .notification),
+    RecordField("priority", .notification),
+    RecordField("timestamp", .feedback),
+    RecordField("token", .notification, .feedback),
+    RecordField("payload_length", .notification),
+    RecordField("payload", .notification),
+    RecordField("payload_base64", .notification),
+    RecordField("kind", .notification),
+    RecordField("lint", .notification),
+    RecordField("items", .notification),
+    RecordField("item_order", .notification),
+    RecordField("reason", .gap),
+    RecordField("problem", .notification, .malformed),
+    RecordField("bytes", .malformed),
+    RecordField("notification", .errorResponse),
+    RecordField("notifications", .connection, .summary),
+    RecordField("error_responses", .connection, .summary),
+    RecordField("feedback_tuples", .connection, .summary),
+    RecordField("accepted", .errorResponse, .connection),
+    RecordField("rejected", .connection),
+    RecordField("discarded", .errorResponse, .connection),
+    RecordField("unknown", .connection),
+    RecordField("latency_ms", .errorResponse),
+    RecordField("candidates", .errorResponse),
+    RecordField("ambiguous", .errorResponse),
+    RecordField("conflicting_bytes", .connection),
+    RecordField("limits", .connection),
+    RecordField("also_seen_as", .connection),
+    RecordField("gaps", .summary),
+    RecordField("malformed", .summary),
+    RecordField("undecrypted_connections", .summary),
+    RecordField("dropped_packets", .summary),
+    RecordField("unread_packets", .summary),
+    RecordField("unread", .summary),
+  ]
+
+  /// The names of the fields of one type, or of all types, in order.
+  package static func names(of type: RecordType? = nil) -> [StaticString] {
+    fields.filter { field in type.map { field.types.contains($0) } ?? true }.map(\.name)
+  }
+}

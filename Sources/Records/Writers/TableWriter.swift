@@ -1,0 +1,330 @@
+import BinaryProtocol
+import Bytes
+import PacketCapture
+import PushModel
+
+/// Writes records as an aligned table for people: one line for each record, with its main fields, in order of time.
+///
+/// A connection's row has the time of its end. At most `maximumRows` rows are held back for later records with earlier
+/// times; a record that comes too late follows rows with later times. A row without a time follows the one before it.
+///
+/// Bytes from the wire are shown without control characters, which could control a terminal.
+public final class TableWriter: RecordSink {
+  /// The number of rows held back; half of them are written when there are more.
+  package static let maximumRows = 16_384
+
+  /// The texts of the rows held back, concatenated.
+  private var text = ByteWriter(capacity: 1 << 20)
+  private var rows: [Row] = []
+  private var isInOrder = true
+  private var latest = Int64.min
+  /// The rows to be written now.
+  private var page = ByteWriter(capacity: 1 << 20)
+  private var times = TimestampFormatter()
+  private let output: RecordOutput
+  private let notation: FateNotation
+  private var fates: FateLookup
+  private var verdicts: PayloadVerdicts?
+  /// The output took everything so far.
+  public private(set) var isOpen = true
+
+  private struct Row {
+    var time: Int64
+    var offset: Int
+    var end: Int
+  }
+
+  /// - Parameter judging: how payloads are judged; `nil`: not at all.
+  public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
+    self.output = output
+    notation = fates
+    self.fates = FateLookup(fates)
+    verdicts = judging.map { PayloadVerdicts($0) }
+  }
+
+  /// Writes all rows held back.
+  public func flush() { write(rows.count) }
+
+  public func pause() { flush() }
+
+  public func presented(subject: String, connection: Int) { verdicts?.note(subject: subject, of: connection) }
+
+  public func ended(connection: Int) { verdicts?.noteEnd(of: connection) }
+
+  /// Writes the first rows in order of time, and keeps the rest.
+  private func write(_ count: Int) {
+    if !isInOrder {
+      // Rows with equal times keep their order.
+      rows.sort { ($0.time, $0.offset) < ($1.time, $1.offset) }
+      isInOrder = true
+    }
+    page.removeAll()
+    for row in rows[..<count] { page.write(text.bytes.extracting(row.offset..<row.end)) }
+    if isOpen && page.count > 0 { isOpen = output(page.bytes) }
+    page.removeAll()
+    for index in count..<rows.count {
+      let (offset, end) = (rows[index].offset, rows[index].end)
+      rows[index].offset = page.count
+      page.write(text.bytes.extracting(offset..<end))
+      rows[index].end = page.count
+    }
+    rows.removeFirst(count)
+    swap(&text, &page)
+  }
+
+  public func receive(_ record: CaptureRecord) {
+    let types = record.linkTypes.isEmpty ? "" : ", " + record.linkTypes.map(\.description).joined(separator: " ")
+    flush()
+    // Times of another input may be earlier.
+    latest = .min
+    begin(.none)
+    let number = record.file.map { "\($0): " } ?? ""
+    text.write(text: "\(number)\(TableText.printable(record.source)) (\(record.format.rawValue)\(types))\n")
+    if !record.selection.isEmpty {
+      text.write(text: "selected: \(TableText.printable(record.selection.joined(separator: " ")))\n")
+    }
+    text.write("time (UTC)                   conn    packet  record        details")
+    end()
+  }
+
+  public func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
+    let fate = fates.fate(of: index, on: place.connection)
+    let verdict = verdicts?.verdict(fields, frame, place)
+    row(NotificationRecord(fields, frame, at: place, index: index, fate: fate, verdict: verdict))
+  }
+
+  public func receive(
+    malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
+  ) {
+    let fate = fates.fate(of: index, on: place.connection)
+    row(NotificationRecord(fields, frame, at: place, index: index, problem: problem, fate: fate))
+  }
+
+  private func row(_ record: borrowing NotificationRecord) {
+    let fields = record.notification.fields
+    begin(record.place, "notification")
+    text.write(UInt8(ascii: "#"))
+    text.write(decimal: record.index)
+    if let fate = record.fate {
+      text.write("  ")
+      text.write(fate.word)
+    }
+    text.write("  command ")
+    text.write(decimal: Int(fields.command.rawValue))
+    if let identifier = fields.identifier {
+      text.write("  id ")
+      text.write(decimal: Int(identifier))
+    }
+    if let expiration = fields.expiration {
+      text.write("  expires ")
+      text.write(decimal: Int(expiration))
+    }
+    if let priority = fields.priority {
+      text.write("  priority ")
+      text.write(decimal: Int(priority))
+    }
+    text.write("  token ")
+    text.write(short: record.notification.token)
+    text.write("  ")
+    text.write(decimal: fields.payload.length)
+    text.write(" B ")
+    text.write(preview: record.notification.payload)
+    if let problem = record.problem { text.write(text: "  malformed: \(problem)") }
+    if let verdict = record.verdict { write(verdict) }
+    end()
+  }
+
+  private func write(_ verdict: PayloadVerdict) {
+    text.write("  ")
+    text.write(verdict.kind.word)
+    guard !verdict.rules.isEmpty else { return }
+    text.write("  lint:")
+    for rule in verdict.rules {
+      text.write(" ")
+      text.write(text: rule.code)
+    }
+  }
+
+  /// With fates from a first pass the number of discarded notifications is already known.
+  public func receiveEarly(_ record: ErrorResponseRecord) {
+    var record = record
+    switch notation {
+    case .omitted: return
+    case .ranges: record.discarded = nil
+    case .each(let index):
+      record.discarded = record.notification.flatMap { named in
+        guard index.range(of: named, on: record.place.connection) != nil else { return nil }
+        let next = index.range(of: named + 1, on: record.place.connection)
+        return next.map { $0.fate == .discarded ? $0.last - named : 0 } ?? 0
+      }
+    }
+    row(record)
+  }
+
+  /// Without fates it is written at the end of its connection, when its counts are final.
+  public func receive(_ record: ErrorResponseRecord) {
+    if case .omitted = notation { row(record) }
+  }
+
+  private func row(_ record: ErrorResponseRecord) {
+    var details =
+      "status \(record.response.status.rawValue) (\(record.response.status))  id \(record.response.identifier)"
+    if let named = record.notification {
+      details += "  names #\(named)"
+      if let accepted = record.accepted { details += "  \(accepted) accepted" }
+      if let discarded = record.discarded { details += "  \(discarded) discarded" }
+      if let latency = record.latencyNanoseconds { details += "  after \(Self.decimal(Double(latency) / 1e6, 1)) ms" }
+    } else if record.isAmbiguous {
+      details += "  may or may not name a notification"
+    } else {
+      details += "  names an unknown identifier"
+    }
+    line(record.place, "error", details)
+  }
+
+  public func receive(_ record: FateRecord) {
+    guard fates.writes(record) else { return }
+    let place = RecordPlace(connection: record.connection, time: .none, packet: 0, offset: 0, length: 0)
+    let range = record.first == record.last ? "#\(record.first)" : "#\(record.first) to #\(record.last)"
+    line(place, "fate", "\(range)  \(record.fate.rawValue)")
+  }
+
+  public func receive(_ record: borrowing FeedbackRecord) {
+    let time = TimestampFormatter.text(Timestamp(nanoseconds: Int64(record.tuple.timestamp) * 1_000_000_000)).prefix(19)
+    begin(record.place, "feedback")
+    text.write(text: "#\(record.index)  \(time)  token ")
+    text.write(short: record.tuple.token)
+    end()
+  }
+
+  public func receive(_ record: GapRecord) {
+    line(
+      record.place, "gap",
+      "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.reason.rawValue)")
+  }
+
+  public func receive(_ record: MalformedRecord) {
+    begin(record.place, "malformed")
+    text.write(
+      text: "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.problem)  ")
+    text.write(short: record.bytes.rawBytes)
+    end()
+  }
+
+  public func receive(_ record: ConnectionRecord) {
+    ended(connection: record.connection)
+    let ends = record.client.flatMap { client in record.server.map { "\(client) -> \($0)  " } } ?? ""
+    let spoken =
+      (record.otherProtocol.map { " (\($0.name))" } ?? "") + (record.preamble.map { " after \($0.name)" } ?? "")
+    var details = "\(record.service.rawValue)\(spoken)  \(ends)\(record.end.rawValue)"
+    if let tls = record.tls {
+      details += "  " + (tls.version?.description ?? "TLS")
+      if let problem = tls.problem { details += tls.isDecrypted ? ": \(problem)" : ", not decrypted: \(problem)" }
+    }
+    if record.service == .gateway && record.tls?.isDecrypted != false {
+      details +=
+        "  \(record.notifications) notifications: \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
+        + "\(record.fates.discarded) discarded, \(record.fates.unknown) unknown"
+    } else if record.service == .feedback && record.tls?.isDecrypted != false {
+      details += "  \(record.feedbackTuples) tuples"
+    }
+    if record.missingBytes > 0 { details += "  \(record.missingBytes) B missing" }
+    for ends in record.alsoSeenAs { details += "  also seen as \(ends.client) -> \(ends.server)" }
+    let place = RecordPlace(connection: record.connection, time: record.closed, packet: 0, offset: 0, length: 0)
+    line(place, "connection", details)
+  }
+
+  public func receive(_ record: CaptureLossRecord) {
+    let place = RecordPlace(
+      connection: 0, time: .none, packet: PacketNumber.joining(file: record.file ?? 0, packet: 0), offset: 0, length: 0)
+    let interface = record.loss.interface.map { "  at \(TableText.printable($0))" } ?? ""
+    line(place, "capture loss", "\(record.loss.dropped) packets dropped\(interface)")
+  }
+
+  public func receive(_ record: SummaryRecord) {
+    begin(.none)
+    text.write(
+      text: "\(record.packets) packets, \(record.connections) connections, \(record.notifications) notifications, "
+        + "\(record.errorResponses) error responses, \(record.feedbackTuples) feedback tuples, \(record.gaps) gaps, "
+        + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted"
+        + (record.droppedPackets > 0 ? ", \(record.droppedPackets) packets dropped" : "")
+        + (record.unreadPackets > 0 ? ", \(record.unreadPackets) packets not read" : ""))
+    end()
+  }
+
+  // MARK: rows
+
+  private func line(_ place: RecordPlace, _ record: StaticString, _ details: String) {
+    begin(place, record)
+    text.write(text: details)
+    end()
+  }
+
+  @inline(__always)
+  private func begin(_ time: Timestamp) {
+    let key = time.isKnown ? time.nanoseconds : latest
+    if key < latest { isInOrder = false } else { latest = key }
+    rows.append(Row(time: key, offset: text.count, end: text.count))
+  }
+
+  private func begin(_ place: RecordPlace, _ record: StaticString) {
+    begin(place.time)
+    let start = text.count
+    if place.time.isKnown {
+      times.write(place.time, into: &text)
+      // Microseconds are precise enough.
+      text.truncate(to: text.count - 4)
+      text.write("  ")
+    } else {
+      text.write("-")
+      pad(to: start + 28)
+    }
+    if place.connection > 0 { write(place.connection, width: 5) } else { text.write("    -") }
+    text.write("  ")
+    write(packet: place)
+    text.write("  ")
+    let word = text.count
+    text.write(record)
+    pad(to: word + 14)
+  }
+
+  /// `12`, or `2:12` for packet 12 of the second of several files.
+  private func write(packet place: RecordPlace) {
+    guard let file = place.file else {
+      if place.packet > 0 { write(place.packet, width: 8) } else { text.write("       -") }
+      return
+    }
+    let packet = "\(file):\(place.packetInFile.map(String.init) ?? "-")"
+    pad(to: text.count + max(0, 8 - packet.utf8.count))
+    text.write(text: packet)
+  }
+
+  private func end() {
+    text.write(UInt8(ascii: "\n"))
+    rows[rows.count - 1].end = text.count
+    if rows.count >= Self.maximumRows { write(rows.count / 2) }
+  }
+
+  private func pad(to count: Int) { while text.count < count { text.write(UInt8(ascii: " ")) } }
+
+  private func write(_ number: Int, width: Int) {
+    var digits = 1
+    var rest = number / 10
+    while rest > 0 {
+      digits += 1
+      rest /= 10
+    }
+    if digits < width { pad(to: text.count + width - digits) }
+    text.write(decimal: number)
+  }
+
+  package static func decimal(_ value: Double, _ places: Int) -> String {
+    var scale = 1.0
+    for _ in 0..<places { scale *= 10 }
+    let scaled = Int((value * scale).rounded())
+    let digits = String(scaled.magnitude)
+    let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
+    let text = places == 0 ? padded : "\(padded.dropLast(places)).\(padded.suffix(places))"
+    return scaled < 0 ? "-" + text : text
+  }
+}
