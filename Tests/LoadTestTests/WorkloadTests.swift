@@ -51,6 +51,33 @@ struct WorkloadTests {
     #expect(try Workload(other).bytes(numbers) != workload.bytes(numbers))
   }
 
+  @Test("A push has the fields of its frame, whatever frames it", arguments: seeds(50, of: 200))
+  func pushes(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var plan = random.plan()
+    if random.happens(oneIn: 8) {
+      (plan.faults, plan.payloadFaults) = ([:], [random.pick(Workload.faultyPayloadCodes): 0.5])
+    }
+    let workload = try Workload(plan, start: 1_700_000_000)
+    for number in (0..<24).map({ _ in UInt64(random.number(0...1_000)) }) {
+      let push = workload.push(number)
+      #expect(push.fault == workload.fault(of: number))
+      guard push.fault != .malformed else { continue }
+      let read = try #require(ReadNotification.all(in: workload.bytes(number)).first)
+      #expect(push.tokenLength ?? 0 == read.token.count && push.payloadLength ?? 0 == read.payload.count)
+      var token = ByteWriter()
+      var payload = ByteWriter()
+      workload.writeToken(of: push, into: &token)
+      workload.writePayload(of: push, into: &payload)
+      #expect(Array(copying: token.bytes) == read.token && Array(copying: payload.bytes) == read.payload)
+      switch read.command {
+      case 0: #expect(read.expiration == nil && read.priority == nil)
+      case 1: #expect(read.expiration == push.expiration ?? 0 && read.priority == nil)
+      default: #expect(read.expiration == push.expiration && read.priority == push.priority)
+      }
+    }
+  }
+
   @Test("Any plan gives what it says", arguments: seeds(100, of: 300))
   func asPlanned(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

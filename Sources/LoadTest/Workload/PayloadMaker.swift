@@ -9,7 +9,7 @@ struct PayloadMaker: Sendable {
   /// Shortest payload of a drawn size: the JSON around nothing.
   static let shortest = 20
   /// Longest payload; an oversize one still fits the length field.
-  static let longest = 65_535 - Workload.Variation.oversize
+  static let longest = 65_535 - WorkloadPush.oversize
 
   private enum Piece: Sendable {
     case text([UInt8])
@@ -19,7 +19,7 @@ struct PayloadMaker: Sendable {
 
   private enum Source: Sendable {
     /// `filler` is long enough for any payload that begins at any of the places that may be drawn.
-    case sizes(WeightedChoice<ClosedRange<Int>>, filler: [UInt8])
+    case letters(filler: [UInt8])
     /// `length` is that of everything but the index, of which there are `indexes`.
     case template([Piece], length: Int, indexes: Int)
     /// Numbers of pools are drawn.
@@ -27,6 +27,12 @@ struct PayloadMaker: Sendable {
   }
 
   private let source: Source
+  /// Payloads of letters have one of these sizes; other payloads have none. Beside `source`, because asking an enum for
+  /// arrays counts references for each notification.
+  private let sizes: WeightedChoice<ClosedRange<Int>>
+  /// Payloads are letters of a drawn size.
+  let isOfLetters: Bool
+  private let isOfKinds: Bool
   /// Most bytes of a payload.
   let longestSize: Int
   /// Places in the filler at which a payload may begin, and after which it begins again.
@@ -35,6 +41,7 @@ struct PayloadMaker: Sendable {
   static func letter(_ number: Int) -> UInt8 { UInt8(ascii: "a") + UInt8(number % places) }
 
   init(_ payload: WorkloadPlan.Payload, seed: UInt64, start: Int) throws(Workload.PlanError) {
+    var sizes = WorkloadPlan.Mix(Self.shortest...Self.shortest)
     switch payload {
     case .sizes(let mix):
       for range in mix.parts.map(\.value) {
@@ -46,9 +53,9 @@ struct PayloadMaker: Sendable {
       }
       let longest = mix.parts.map(\.value.upperBound).max() ?? 0
       longestSize = longest
-      source = .sizes(
-        try WeightedChoice(mix, "payload sizes"),
-        filler: (0..<Self.places + longest + Workload.Variation.oversize).map(Self.letter))
+      sizes = mix
+      source = .letters(
+        filler: (0..<Self.places + longest + WorkloadPush.oversize).map(Self.letter))
     case .template(let text):
       let pieces = try Self.pieces(of: text, start: start)
       var (length, indexes) = (0, 0)
@@ -71,23 +78,26 @@ struct PayloadMaker: Sendable {
       let numbers = WorkloadPlan.Mix(mix.parts.enumerated().map { ($0.offset, $0.element.weight) })
       source = .kinds(try WeightedChoice(numbers, "kinds of payloads"), pools)
     }
+    self.sizes = try WeightedChoice(sizes, "payload sizes")
+    isOfLetters = if case .letters = source { true } else { false }
+    isOfKinds = if case .kinds = source { true } else { false }
   }
 
   /// Bytes of notification `number`'s payload.
   @inline(__always)
   func size(of number: UInt64, _ random: NotificationRandom) -> Int {
-    switch source {
-    case .sizes(let sizes, _): return Self.size(of: sizes, random)
-    case .template(_, let length, let indexes): return length + Self.digits(of: number) * indexes
-    case .kinds(let kinds, let pools): return pools[kinds.draw(random[.sizes])].length(of: random[.text])
-    }
-  }
-
-  @inline(__always)
-  static func size(of sizes: WeightedChoice<ClosedRange<Int>>, _ random: NotificationRandom) -> Int {
+    guard isOfLetters else { return otherSize(of: number, random) }
     let range = sizes.draw(random[.sizes])
     let width = UInt64(range.upperBound - range.lowerBound + 1)
     return range.lowerBound + Int(random[.size].multipliedFullWidth(by: width).high)
+  }
+
+  private func otherSize(of number: UInt64, _ random: NotificationRandom) -> Int {
+    switch source {
+    case .letters: Self.shortest
+    case .template(_, let length, let indexes): length + Self.digits(of: number) * indexes
+    case .kinds(let kinds, let pools): pools[kinds.draw(random[.sizes])].length(of: random[.text])
+    }
   }
 
   /// The place in the alphabet at which a payload's letters begin.
@@ -97,18 +107,15 @@ struct PayloadMaker: Sendable {
   /// The priority that a payload's kind needs; `nil`: any will do.
   @inline(__always)
   func priority(_ random: NotificationRandom) -> UInt8? {
-    guard case .kinds(let kinds, let pools) = source else { return nil }
+    guard isOfKinds, case .kinds(let kinds, let pools) = source else { return nil }
     return pools[kinds.draw(random[.sizes])].priority
   }
-
-  /// The sizes that are drawn; `nil` when payloads are not of drawn sizes.
-  var sizes: WeightedChoice<ClosedRange<Int>>? { if case .sizes(let sizes, _) = source { sizes } else { nil } }
 
   /// Writes a payload of `size + extra` bytes.
   @inline(__always)
   func write(_ number: UInt64, _ size: Int, extra: Int, _ random: NotificationRandom, into output: inout ByteWriter) {
     switch source {
-    case .sizes(_, let filler):
+    case .letters(let filler):
       output.write(Self.opening)
       let start = Self.place(random)
       output.write(filler.rawBytes.extracting(start..<start + size + extra - Self.shortest))

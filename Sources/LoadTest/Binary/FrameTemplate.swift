@@ -1,34 +1,34 @@
 import BinaryProtocol
 import Bytes
 
-/// What is the same in all notifications of a workload, prepared once: the words of a frame of command 2 that has every
-/// item and a payload of a drawn size. Token, size, letters and identifier are all that differs.
+/// The parts that all notifications of a workload share, prepared once: the words of a frame of command 2 that has every
+/// item and a payload of letters. Notifications differ in token, size, letters and identifier.
 ///
 /// ```
 /// 02 length 01 length  token  02 size {"aps":{"alert":"letters  "}} 03 0004 id 04 0004 expiration 05 0001 priority
 /// └───── head ──────┘         └ opening ┘└───── body ─────────┘  └──────── ending: two words and five bytes ─────┘
 /// ```
 struct FrameTemplate: ~Copyable, Sendable {
-  /// Longer payloads are written the usual way, because a body is kept for each place of the alphabet.
+  /// Workloads with longer payloads have no template, because it keeps a body for each place of the alphabet.
   private static let longest = 4_096
-  /// Bytes of the payload's opening that are in the word with its size.
+  /// Bytes of the payload's opening in the word that has the payload's size.
   private static let inWord = 5
 
-  private let sizes: WeightedChoice<ClosedRange<Int>>
   private let head: UInt64
   private let opening: UInt64
   private let ending: UInt64
   private let expirationWord: UInt64
   private let priorityWord: UInt32
   private let priority: UInt8
-  /// The rest of the opening and as many letters as may be needed, once for each place at which they may begin.
+  /// The rest of the opening and the letters of the longest payload, once for each place of the alphabet at which letters
+  /// may begin.
   private let bodies: [UInt8]
   private let stride: Int
   private let tokenLength: Int
 
-  init?(sizes: WeightedChoice<ClosedRange<Int>>, longest: Int, tokenLength: Int, expiration: UInt32, priority: UInt8) {
+  /// - Parameter longest: bytes of the longest payload; `nil` is returned when the template would be too large.
+  init?(longest: Int, tokenLength: Int, expiration: UInt32, priority: UInt8) {
     guard longest <= Self.longest else { return nil }
-    self.sizes = sizes
     self.tokenLength = tokenLength
     self.priority = priority
     var words = ByteWriter(capacity: 64)
@@ -59,13 +59,14 @@ struct FrameTemplate: ~Copyable, Sendable {
     priorityWord = words.bytes.uint32(at: 16)
   }
 
-  /// - Parameter token: writes the token.
+  /// - Parameters:
+  ///   - size: bytes of the payload, at most `longest`.
+  ///   - token: writes the token.
   @inline(__always)
   borrowing func write(
-    _ random: NotificationRandom, identifier: UInt32, into output: inout ByteWriter,
+    size: Int, _ random: NotificationRandom, identifier: UInt32, into output: inout ByteWriter,
     token: (inout ByteWriter) -> Void
   ) {
-    let size = PayloadMaker.size(of: sizes, random)
     output.reserve(64 + tokenLength + size)
     output.write(bigEndian: head &+ UInt64(truncatingIfNeeded: size) << 24)
     token(&output)
