@@ -6,8 +6,10 @@ import Testing
 /// Conversations: what is written and read on one connection, and what follows for each notification.
 @Suite("The record of a connection")
 struct ConnectionLifeTests {
+  private typealias BinaryLife = ConnectionLife<BinarySending>
+
   private let workload: Workload
-  private let life: ConnectionLife
+  private let life: BinaryLife
 
   init() throws {
     workload = try Workload(WorkloadPlan())
@@ -16,39 +18,39 @@ struct ConnectionLifeTests {
 
   private static func makeLife(
     _ workload: Workload, openedAt: Int64 = 0, observed: Int64? = nil, in phase: RunPhase = .warmUp
-  ) -> ConnectionLife {
+  ) -> BinaryLife {
     let sending = BinarySending.maker(LoadPlan(), BinaryFrames(workload))
     return ConnectionLife(
       openedAt: openedAt, observed: observed, log: SentLog(), sending: sending(), phase: phase, lastScheduled: phase)
   }
 
   /// Collects notifications with identifiers from `index` + 1 on, in one batch.
-  private func collect(_ index: Int, _ count: Int, on life: ConnectionLife? = nil) -> SentLog.Piece {
+  private func collect(_ index: Int, _ count: Int, on life: BinaryLife? = nil) -> SentLog.Piece {
     var batch = ConnectionBatch(.init(bytes: 1 << 20, notifications: count))
     let piece = SentLog.Piece(index: index, count: count, attempt: 0)
     #expect((life ?? self.life).collect(piece, into: &batch, now: 0) { _ in DueTimes(0) } == count)
     return piece
   }
 
-  private func write(_ index: Int, _ count: Int, on life: ConnectionLife? = nil, at now: Int64 = 0) {
+  private func write(_ index: Int, _ count: Int, on life: BinaryLife? = nil, at now: Int64 = 0) {
     (life ?? self.life).wrote(collect(index, count, on: life), at: now)
   }
 
   /// The load ends the connection, and asks for a proof.
-  private func ask(_ life: ConnectionLife? = nil, at now: Int64) {
+  private func ask(_ life: BinaryLife? = nil, at now: Int64) {
     #expect((life ?? self.life).close(as: .local, wasUp: false, at: now) == .ask(BinarySending.markerFrame))
   }
 
   private func answer(
-    _ status: UInt8, _ identifier: UInt32, on life: ConnectionLife? = nil, at now: Int64 = 1_000
-  ) -> ConnectionLife.Event? {
+    _ status: UInt8, _ identifier: UInt32, on life: BinaryLife? = nil, at now: Int64 = 1_000
+  ) -> LifeEvent? {
     (life ?? self.life).receive(
       [8, status] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: identifier >> $0) }, at: now
     ).first
   }
 
   /// "accepted, rejected; rest", in total.
-  private func fates(_ life: ConnectionLife) -> String {
+  private func fates(_ life: BinaryLife) -> String {
     let settlement = life.settlement
     let (discarded, unknown) = (settlement.count(.discarded), settlement.count(.unknown))
     return "\(settlement.count(.accepted)) accepted, \(settlement.count(.rejected)) rejected, "

@@ -107,7 +107,7 @@ struct BinaryFrames {
 
 extension BinarySending {
   /// What makes the connections of a loop.
-  static func maker(_ plan: LoadPlan, _ frames: BinaryFrames) -> () -> any SendingProtocol {
+  static func maker(_ plan: LoadPlan, _ frames: BinaryFrames) -> () -> BinarySending {
     let limits = SendingLimits(
       notifications: max(1, plan.connections.notifications ?? .max), canProve: plan.usesMarkers,
       patience: plan.markerTimeout.nanoseconds)

@@ -5,8 +5,8 @@ import PushModel
 /// notification.
 ///
 /// It has no socket, clock or event loop: events and their times are passed in. One object per connection; no
-/// allocation per notification.
-final class ConnectionLife {
+/// allocation per notification. Generic over the protocol, so that calls to it are static.
+final class ConnectionLife<Sending: SendingProtocol> {
   /// Nanoseconds of the monotonic clock, as all times here.
   let openedAt: Int64
   /// The same without the time in which the load itself stood still.
@@ -15,7 +15,7 @@ final class ConnectionLife {
   private var marks: PhaseMarks
   /// The phase that is on, and the last one in which something became due.
   private var (phase, lastScheduled): (RunPhase, RunPhase)
-  private var sending: any SendingProtocol
+  private var sending: Sending
   let limits: SendingLimits
   /// The gateway was asked for a proof; and it gave it.
   private(set) var isAsked = false
@@ -26,28 +26,9 @@ final class ConnectionLife {
   /// Why it ends; `nil` before that is known.
   var cause: LoadTally.Cause?
 
-  /// Something that the gateway has said.
-  enum Event {
-    /// Everything that was written is settled, as the load asked it.
-    case proven(phase: RunPhase, afterNanoseconds: Int64)
-    /// A response; `named` is the notification it names, `nil` if unknown.
-    case response(Rejection, named: Named?)
-    case foreign([UInt8])
-    case stray(Int)
-  }
-
-  struct Named {
-    /// In which it was written.
-    var phase: RunPhase
-    /// From its write until the response was read; `nil` when it was accepted, or the write is too old to be known.
-    var latencyNanoseconds: Int64?
-    /// How many were written after it, when the response ends the connection.
-    var lossWindow: Int?
-  }
-
   /// - Parameter observed: the time of opening without the time in which the load stood still; that of opening if `nil`.
   init(
-    openedAt: Int64, observed: Int64? = nil, log: SentLog, sending: any SendingProtocol, phase: RunPhase,
+    openedAt: Int64, observed: Int64? = nil, log: SentLog, sending: Sending, phase: RunPhase,
     lastScheduled: RunPhase
   ) {
     (self.openedAt, self.log, self.sending, limits) = (openedAt, log, sending, sending.limits)
@@ -103,30 +84,10 @@ final class ConnectionLife {
 
   // MARK: standing
 
-  /// What the gateway has shown of the connection.
-  enum Standing: Equatable {
-    /// Nothing yet.
-    case open
-    /// The gateway has settled a notification on it, has held it for longer than `LoadPlan.settling`, or was still holding
-    /// it when the load closed it.
-    case up
-    /// The gateway, or the network, ended it before that.
-    case refused(Refusal)
-  }
-
-  enum Refusal: Equatable {
-    /// Without an error response, and with nothing written on it.
-    case unused
-    /// Without an error response, after something was written.
-    case silent
-    /// With an error response that names no notification of it, or with bytes that are none.
-    case answered
-  }
-
   /// - Parameters:
   ///   - now: without the time in which the load stood still: a refusal waits that long to be read.
   ///   - cause: why it has ended; `nil` while it is open.
-  func standing(atObserved now: Int64, endedBy cause: LoadTally.Cause?) -> Standing {
+  func standing(atObserved now: Int64, endedBy cause: LoadTally.Cause?) -> LifeStanding {
     if hasSettled || isProven || now - openedAtObserved > LoadPlan.settling.nanoseconds { return .up }
     switch cause {
     case nil: return .open
@@ -140,14 +101,14 @@ final class ConnectionLife {
   // MARK: reading
 
   /// Applies received bytes; `nil` is their end. Afterwards `isOver` is true if the gateway has ended the connection.
-  func receive(_ bytes: [UInt8]?, at now: Int64) -> [Event] {
+  func receive(_ bytes: [UInt8]?, at now: Int64) -> [LifeEvent] {
     sending.receive(bytes, written: log.count, at: now).map { event($0, now) }
   }
 
   /// The gateway has ended it, or has said something that no gateway says.
   private(set) var isOver = false
 
-  private func event(_ answer: SendingAnswer, _ now: Int64) -> Event {
+  private func event(_ answer: SendingAnswer, _ now: Int64) -> LifeEvent {
     switch answer {
     case .proven(let position, let nanoseconds):
       isProven = true
@@ -162,13 +123,13 @@ final class ConnectionLife {
     }
   }
 
-  private func apply(_ response: SendingResponse, _ now: Int64) -> Event {
+  private func apply(_ response: SendingResponse, _ now: Int64) -> LifeEvent {
     if let end = response.ends {
       cause = end
       isOver = true
     }
     guard let position = response.position else { return .response(response.rejection, named: nil) }
-    var named = Named(phase: marks.phase(of: position), lossWindow: response.lossWindow)
+    var named = LifeEvent.Named(phase: marks.phase(of: position), lossWindow: response.lossWindow)
     if let end = response.ends {
       errorReadAt = errorReadAt ?? now
       if end != .shutdown { named.latencyNanoseconds = log.written(at: position).map { now - $0 } }
@@ -199,28 +160,12 @@ final class ConnectionLife {
     }
   }
 
-  /// What became of everything that was written: pieces with a fate each.
-  struct Settlement {
-    struct Part {
-      var phase: RunPhase
-      var fate: Fate
-      var count: Int
-      /// In the order in which they were written. Of what is settled there are none, because nobody asks which they were,
-      /// and they may be all that a run has sent.
-      var pieces: [SentLog.Piece]
-    }
-
-    var parts: [Part]
-
-    func count(_ fate: Fate) -> Int { parts.reduce(0) { $0 + ($1.fate == fate ? $1.count : 0) } }
-    func pieces(_ fate: Fate) -> [SentLog.Piece] { parts.filter { $0.fate == fate }.flatMap(\.pieces) }
-  }
-
-  var settlement: Settlement {
-    Settlement(
+  /// The fates of everything that was written.
+  var settlement: LifeSettlement {
+    LifeSettlement(
       parts: ranges.flatMap { phase, positions in
         runs(of: positions).map { run in
-          Settlement.Part(
+          LifeSettlement.Part(
             phase: phase, fate: run.fate, count: run.count,
             pieces: run.fate.isSettled ? [] : log.pieces(in: run.positions))
         }

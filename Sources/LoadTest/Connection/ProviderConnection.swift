@@ -10,6 +10,8 @@ import TLSTransport
 /// `ConnectionLife` keeps the record of the notifications; this class applies it to the channel and to the runner's
 /// counters. Everything runs on the runner's event loop.
 final class ProviderConnection {
+  typealias Life = ConnectionLife<SpokenProtocol>
+
   enum State {
     case down
     /// `problem` is what went wrong so far.
@@ -38,7 +40,7 @@ final class ProviderConnection {
 
   /// An open channel and the record of its notifications. One object, because reading a state retains its payload.
   final class Link {
-    let life: ConnectionLife
+    let life: Life
     let channel: any Channel
     /// The channel's descriptor, used only to poll for input.
     let socket: NIOBSDSocket.Handle?
@@ -56,7 +58,7 @@ final class ProviderConnection {
     /// Until when nothing is written, to see whether the gateway closes the connection all the same.
     var isQuietUntil: Int64?
 
-    init(_ channel: any Channel, _ life: ConnectionLife) {
+    init(_ channel: any Channel, _ life: Life) {
       (self.channel, self.life) = (channel, life)
       let pipeline = channel.pipeline.syncOperations
       tls = try? pipeline.handler(type: TLSHandler.self)
@@ -289,7 +291,7 @@ final class ProviderConnection {
       return channel.close(promise: nil)
     }
     let now = runner.clock()
-    let life = ConnectionLife(
+    let life = Life(
       openedAt: now, observed: runner.machine.watch.observed(now), log: runner.plan.makeLog(),
       sending: runner.makeSending(),
       phase: runner.machine.phase, lastScheduled: runner.machine.lastScheduled)
@@ -317,7 +319,7 @@ final class ProviderConnection {
     runner.pump()
   }
 
-  private func noteStanding(of life: ConnectionLife, at now: Int64, endedBy cause: LoadTally.Cause? = nil) {
+  private func noteStanding(of life: Life, at now: Int64, endedBy cause: LoadTally.Cause? = nil) {
     let standing = life.standing(atObserved: runner.machine.watch.observed(now), endedBy: cause)
     runner.noteStanding(standing, isFirst: !wasUp)
     if standing == .up { wasUp = true }
@@ -360,14 +362,14 @@ final class ProviderConnection {
   }
 
   /// Counts connections that end without anything said or proven.
-  private func noteSilence(_ life: ConnectionLife, age: Int64, leavesOpen: Bool) {
+  private func noteSilence(_ life: Life, age: Int64, leavesOpen: Bool) {
     let isSilent = life.hasSettledNothing
     let wasEmpty = life.log.count == 0 && life.cause != nil
     silences = isSilent && !leavesOpen && !wasEmpty && age < 5_000_000_000 ? silences + 1 : 0
   }
 
   /// - Parameter bytes: `nil` at their end.
-  private func read(_ bytes: [UInt8]?, of life: ConnectionLife, at now: Int64) {
+  private func read(_ bytes: [UInt8]?, of life: Life, at now: Int64) {
     for event in life.receive(bytes, at: now) { runner.note(event, of: life, at: now) }
   }
 
@@ -388,7 +390,7 @@ final class ProviderConnection {
     link.channel.close(promise: nil)
   }
 
-  private func settle(_ life: ConnectionLife, leavesOpen: Bool, sendsAgain: Bool) {
+  private func settle(_ life: Life, leavesOpen: Bool, sendsAgain: Bool) {
     let settlement = life.settlement
     runner.book(settlement)
     settle(discarded: settlement.pieces(.discarded), life, sendsAgain: sendsAgain)
@@ -412,7 +414,7 @@ final class ProviderConnection {
     }
   }
 
-  private func settle(discarded: [SentLog.Piece], _ life: ConnectionLife, sendsAgain: Bool) {
+  private func settle(discarded: [SentLog.Piece], _ life: Life, sendsAgain: Bool) {
     guard !discarded.isEmpty else { return }
     guard sendsAgain else { return runner.abandon(discarded) }
     recoversSince = life.errorReadAt

@@ -20,7 +20,7 @@ extension LoopRunner {
   }
 
   /// The only place that counts connections which were up, and connections which were refused.
-  func noteStanding(_ standing: ConnectionLife.Standing, isFirst: Bool) {
+  func noteStanding(_ standing: LifeStanding, isFirst: Bool) {
     switch standing {
     case .open: break
     case .up: if isFirst { tally.everUp += 1 }
@@ -37,7 +37,7 @@ extension LoopRunner {
   }
 
   /// The gateway has said something.
-  func note(_ event: ConnectionLife.Event, of life: ConnectionLife, at now: Int64) {
+  func note(_ event: LifeEvent, of life: ProviderConnection.Life, at now: Int64) {
     switch event {
     case .proven(let phase, let nanoseconds):
       tally.sendings.proofs += 1
@@ -64,14 +64,14 @@ extension LoopRunner {
   }
 
   /// The outcomes of a connection's sendings.
-  func book(_ settlement: ConnectionLife.Settlement) {
+  func book(_ settlement: LifeSettlement) {
     for part in settlement.parts {
       books.book(part.phase) { $0.tally.settled(part.count, part.fate) }
     }
   }
 
   /// Nothing will tell what became of these notifications.
-  func leaveUnknown(_ settlement: ConnectionLife.Settlement) {
+  func leaveUnknown(_ settlement: LifeSettlement) {
     for part in settlement.parts where part.fate == .unknown {
       books.book(part.phase) { $0.tally.unknown += part.count }
     }

@@ -23,8 +23,8 @@ final class LoopRunner {
   let environment: LoopEnvironment
   let lingerNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
-  /// Begins the protocol on a connection. Only here it is chosen.
-  let makeSending: () -> any SendingProtocol
+  /// Begins the protocol on a connection. The loop chooses the protocol nowhere else.
+  let makeSending: () -> SpokenProtocol
 
   /// What is to be done when.
   var machine: LoopMachine
@@ -52,7 +52,8 @@ final class LoopRunner {
     machine = LoopMachine(.init(plan, part: part, of: parts, jitter: environment.jitter), at: environment.clock())
     books = LoopBooks(timelineLimit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     lingerNanoseconds = plan.batching.linger.nanoseconds
-    makeSending = BinarySending.maker(plan, BinaryFrames(workload, part: part, of: parts))
+    let makeBinary = BinarySending.maker(plan, BinaryFrames(workload, part: part, of: parts))
+    makeSending = { .binary(makeBinary()) }
     lifetimeNanoseconds = plan.connections.lifetime.map { $0.nanoseconds }
   }
 
