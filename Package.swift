@@ -116,7 +116,7 @@ let package = Package(
     .target(
       name: "LoadTest",
       dependencies: [
-        "Bytes", "BinaryProtocol", "Payload", "Measurement", "TLSTransport",
+        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "DequeModule", package: "swift-collections"),
       ],

@@ -23,8 +23,9 @@ struct LoadTally: Sendable {
     var rejected = 0
     var discarded = 0
     var unknown = 0
-    var markers = 0
-    var markersAnswered = 0
+    /// Connections that were asked at their end for a proof of everything before, and proofs.
+    var proofsAsked = 0
+    var proofs = 0
   }
   var sendings = Sendings()
   var writtenBytes = 0
@@ -102,14 +103,14 @@ struct LoadTally: Sendable {
   var open: Int { unknown + abandonedOpen }
 
   /// The peer has answered a notification, which proves that it is a gateway.
-  var hasProof: Bool { accepted > 0 || rejected > 0 || sendings.markersAnswered > 0 || !errorResponses.isEmpty }
+  var hasProof: Bool { accepted > 0 || rejected > 0 || sendings.proofs > 0 || !errorResponses.isEmpty }
 
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
       \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.abandonedOpen, \.skipped, \.unsent,
       \.sendings.written, \.sendings.resent,
-      \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.markers,
-      \.sendings.markersAnswered,
+      \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.proofsAsked,
+      \.sendings.proofs,
       \.writtenBytes, \.unresolvedResponses, \.strayBytes, \.obstacles, \.foreignAnswers, \.attempted, \.opened,
       \.resumed,
       \.failed, \.everOpened, \.everUp, \.refused, \.endedSilently, \.endedUnused, \.up,

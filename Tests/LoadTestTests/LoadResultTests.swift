@@ -63,7 +63,7 @@ struct LoadResultTests {
   @Test("An answer of any kind proves that there is a gateway")
   func proof() {
     #expect(!LoadTally().hasProof)
-    for path in [\.accepted, \.rejected, \.sendings.markersAnswered] as [WritableKeyPath<LoadTally, Int>] {
+    for path in [\.accepted, \.rejected, \.sendings.proofs] as [WritableKeyPath<LoadTally, Int>] {
       var tally = LoadTally()
       tally[keyPath: path] = 1
       #expect(tally.hasProof)
@@ -117,7 +117,7 @@ struct LoadResultTests {
       (result.sendings.written, all.sendings.written), (result.sendings.resent, all.sendings.resent),
       (result.sendings.accepted, all.sendings.accepted), (result.sendings.rejected, all.sendings.rejected),
       (result.sendings.discarded, all.sendings.discarded), (result.sendings.unknown, all.sendings.unknown),
-      (result.sendings.markers, all.sendings.markers), (result.sendings.markersAnswered, all.sendings.markersAnswered),
+      (result.sendings.markers, all.sendings.proofsAsked), (result.sendings.markersAnswered, all.sendings.proofs),
       (result.schedule.skipped, all.skipped), (result.schedule.unsent, all.unsent),
       (result.connections.asked, 77), (result.connections.everUp, all.everUp),
       (result.connections.attempted, all.attempted), (result.connections.opened, all.opened),
@@ -249,7 +249,7 @@ struct LoadResultTests {
   private static func sent(_ change: (inout LoadTally) -> Void = { _ in }) -> LoadTally {
     var tally = LoadTally()
     (tally.generated, tally.accepted, tally.everUp, tally.opened) = (10, 10, 1, 1)
-    (tally.sendings.written, tally.sendings.markers, tally.sendings.markersAnswered) = (10, 1, 1)
+    (tally.sendings.written, tally.sendings.proofsAsked, tally.sendings.proofs) = (10, 1, 1)
     change(&tally)
     return tally
   }
@@ -259,7 +259,7 @@ struct LoadResultTests {
     #expect(Self.judged(Self.sent()) == ["proven"])
     for (change, reason) in [
       (
-        { ($0.unknown, $0.abandonedOpen, $0.abandoned, $0.sendings.markers) = (2, 1, 1, 4) },
+        { ($0.unknown, $0.abandonedOpen, $0.abandoned, $0.sendings.proofsAsked) = (2, 1, 1, 4) },
         "the fate of 3 of 10 notifications is unknown; 3 of 4 markers got no answer"
       ),
       (
@@ -301,13 +301,13 @@ struct LoadResultTests {
         }, ["0 of 1 connections came up: no route"]
       ),
       (
-        { ($0.accepted, $0.sendings.markers, $0.sendings.markersAnswered) = (0, 2, 0) },
+        { ($0.accepted, $0.sendings.proofsAsked, $0.sendings.proofs) = (0, 2, 0) },
         [
           "nothing was accepted: none of 2 markers was answered within 10 s; give --markers off for a gateway that answers none"
         ]
       ),
       (
-        { ($0.accepted, $0.sendings.markersAnswered, $0.errorResponses) = (0, 0, [8: 1]) }, ["nothing was accepted"]
+        { ($0.accepted, $0.sendings.proofs, $0.errorResponses) = (0, 0, [8: 1]) }, ["nothing was accepted"]
       ),
     ] as [((inout LoadTally) -> Void, [String])] {
       #expect(Self.judged(Self.sent(change), plan: { $0.markerTimeout = .seconds(10) }) == ["failed"] + reasons)
@@ -318,7 +318,7 @@ struct LoadResultTests {
   func silent() {
     func silent(_ change: (inout LoadTally) -> Void) -> Bool {
       let tally = Self.sent {
-        ($0.accepted, $0.sendings.markersAnswered) = (0, 0)
+        ($0.accepted, $0.sendings.proofs) = (0, 0)
         change(&$0)
       }
       return Self.judged(tally).contains { $0.contains("connections were closed") }
@@ -331,7 +331,7 @@ struct LoadResultTests {
     // Without markers it takes two for each connection, and none that came to anything.
     func withoutMarkers(_ opened: Int, _ ended: Int, local: Int) -> Bool {
       let tally = Self.sent {
-        ($0.accepted, $0.sendings.markers, $0.sendings.markersAnswered) = (0, 0, 0)
+        ($0.accepted, $0.sendings.proofsAsked, $0.sendings.proofs) = (0, 0, 0)
         ($0.opened, $0.endedSilently) = (opened, ended)
         $0.closed[.local] = local
       }
@@ -354,7 +354,7 @@ struct LoadResultTests {
     #expect(
       Self.judged(nothing, run: { $0.givenUp = .permanentFailure("unknown host") }) == ["failed", "unknown host"])
     let closed = Self.sent {
-      ($0.accepted, $0.sendings.markersAnswered, $0.opened, $0.endedSilently) = (0, 0, 5, 5)
+      ($0.accepted, $0.sendings.proofs, $0.opened, $0.endedSilently) = (0, 0, 5, 5)
     }
     // The gateway took connections: the next attempt was not due yet.
     #expect(

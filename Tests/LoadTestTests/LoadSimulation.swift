@@ -169,12 +169,13 @@ func expectBalance(
   }
   guard let gateway else { return }
   let rejected = gateway.rejected.values.reduce(0, +)
-  expect(gateway.received <= sendings.written + sendings.markers, "received at most what was written")
+  expect(gateway.received <= sendings.written + sendings.proofsAsked, "received at most what was written")
   expect(gateway.accepted >= sendings.accepted, "what is called accepted was")
   expect(gateway.accepted <= sendings.accepted + sendings.unknown, "what was accepted is called so, or unknown")
   expect(rejected >= sendings.rejected, "what is called rejected was")
   expect(
-    rejected <= sendings.rejected + sendings.unknown + sendings.markers, "what was rejected is called so, or unknown")
+    rejected <= sendings.rejected + sendings.unknown + sendings.proofsAsked,
+    "what was rejected is called so, or unknown")
   for (status, count) in books.errorResponses where status != 10 {
     expect(gateway.rejected["\(status)", default: 0] >= count, "responses of status \(status)")
   }

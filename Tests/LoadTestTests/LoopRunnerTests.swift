@@ -41,13 +41,13 @@ struct LoopRunnerTests {
     }
     run.tick()
     run.visit()
-    _ = run.runner.takeMeasurements()
+    _ = run.runner.books.takeMeasurements()
     for index in [0, 10] {
       run.runner.putBack([SentLog.Piece(index: index, count: 3, attempt: 1)])
       for _ in 0..<5 { run.tick() }
     }
     run.visit()
-    let lag = run.runner.takeMeasurements()[RunPhase.measured.index].latency.sendLagUs
+    let lag = run.runner.books.takeMeasurements()[RunPhase.measured.index].latency.sendLagUs
     #expect(lag.count == 6 && run.runner.tally.sendings.resent == 6)
     #expect((4_990...5_010).contains(lag.minimum) && (9_990...10_010).contains(lag.maximum))
     try run.end()

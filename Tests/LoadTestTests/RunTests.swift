@@ -63,7 +63,7 @@ struct RunTests {
     #expect(gateway.accepted == 5_000)
     #expect(outcome.books.unknown == 5_000)
     #expect(outcome.books.sendings.written == 5_000)
-    #expect(outcome.books.sendings.markers == 0)
+    #expect(outcome.books.sendings.proofsAsked == 0)
   }
 
   @Test("Lifetimes make connections again, and nothing is lost")

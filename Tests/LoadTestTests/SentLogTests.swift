@@ -51,6 +51,9 @@ struct SentLogTests {
       let pieces = log.pieces(from: position)
       #expect(expanded(pieces) == model.all[position...].map { [$0.index, $0.attempt, $0.silences, $0.portion] })
       #expect(pieces.allSatisfy { $0.count > 0 })
+      let end = generator.number(position...log.count)
+      let part = model.all[position..<end].map { [$0.index, $0.attempt, $0.silences, $0.portion] }
+      #expect(expanded(log.pieces(in: position..<end)) == part)
     }
     #expect(log.pieces(from: log.count + 1).isEmpty)
   }

@@ -151,7 +151,7 @@ final class SimulatedLink {
     guard let ending = session.ending else { return }
     if ending.cause != .shutdown {
       books.rejected["\(ending.status.rawValue)", default: 0] += 1
-      if let identifier = ending.identifier, identifier != ProviderConnection.markerIdentifier {
+      if let identifier = ending.identifier, identifier != BinarySending.markerIdentifier {
         refused.append(identifier)
       }
     }

@@ -124,7 +124,7 @@ struct TroubleTests {
     }
     let load = try await simulation.loop(plan)
     #expect(try await eventually { try await load.look { $0.tally.failed > 0 } })
-    try #expect(await load.look { $0.lastError } == "TLS handshake not completed within 100 ms")
+    try #expect(await load.look { $0.books.lastError } == "TLS handshake not completed within 100 ms")
     try await load.end()
     try await listener.close()
     try await group.shutdownGracefully()
@@ -144,7 +144,7 @@ struct TroubleTests {
     let load = try await LoopbackLoad(plan, tls: nil)
     #expect(try await eventually { try await load.look { $0.tally.failed > 0 } })
     // A kernel that refuses instead is in order too.
-    let reason = try await load.look { $0.lastError }
+    let reason = try await load.look { $0.books.lastError }
     #expect(reason == "no answer in 100 ms" || reason.contains("refused"), "\(reason)")
     try await load.end()
     try await listener.close()

@@ -83,7 +83,7 @@ struct VerdictTests {
     let reason = try #require(verdict(outcome).reasons?.first)
     #expect(reason.hasPrefix("nothing was proven accepted"))
     if isReading {
-      #expect(reason.contains("none of \(outcome.books.sendings.markers) markers was answered within 300 ms"))
+      #expect(reason.contains("none of \(outcome.books.sendings.proofsAsked) markers was answered within 300 ms"))
       #expect(reason.contains("--markers off"))
     }
   }

@@ -14,6 +14,25 @@ struct WorkloadTests {
     return plan
   }
 
+  @Test("A workload that differs in little is written from a template, and the bytes are those of every other way")
+  func template() throws {
+    let payloads: [WorkloadPlan.Payload] = [
+      .sizes(.init(100...200)), .sizes(.init([(20...20, 1), (189...4_096, 3)])), .sizes(.init(256...256)),
+    ]
+    for (payload, tokenLength) in zip(payloads, [32, 5, 70]) {
+      var plan = WorkloadPlan()
+      (plan.payload, plan.tokenLength, plan.faults) = (payload, tokenLength, [.missingPayload: 0.1])
+      var other = plan
+      // Two values that are the same are drawn all the same, which the template has no room for.
+      other.priorities = WorkloadPlan.Mix([(10, 1), (10, 1)])
+      let (workload, drawn) = (try Workload(plan, start: 1_700_000_000), try Workload(other, start: 1_700_000_000))
+      let numbers: [UInt64] = [65_535, 65_536, 0xffff_fffd, 0xffff_fffe, 1 << 40]
+      for number in Array(0..<300) + numbers {
+        #expect(workload.bytes(number) == drawn.bytes(number), "notification \(number)")
+      }
+    }
+  }
+
   @Test(
     "A notification is the same whenever and in whatever order it is written", arguments: seeds(20, of: 60))
   func pure(seed: UInt64) throws {
@@ -30,6 +49,33 @@ struct WorkloadTests {
     var other = plan
     other.seed &+= 1
     #expect(try Workload(other).bytes(numbers) != workload.bytes(numbers))
+  }
+
+  @Test("A push has the fields of its frame, whatever frames it", arguments: seeds(50, of: 200))
+  func pushes(seed: UInt64) throws {
+    var random = SeededGenerator(seed: seed)
+    var plan = random.plan()
+    if random.happens(oneIn: 8) {
+      (plan.faults, plan.payloadFaults) = ([:], [random.pick(Workload.faultyPayloadCodes): 0.5])
+    }
+    let workload = try Workload(plan, start: 1_700_000_000)
+    for number in (0..<24).map({ _ in UInt64(random.number(0...1_000)) }) {
+      let push = workload.push(number)
+      #expect(push.fault == workload.fault(of: number))
+      guard push.fault != .malformed else { continue }
+      let read = try #require(ReadNotification.all(in: workload.bytes(number)).first)
+      #expect(push.tokenLength ?? 0 == read.token.count && push.payloadLength ?? 0 == read.payload.count)
+      var token = ByteWriter()
+      var payload = ByteWriter()
+      workload.writeToken(of: push, into: &token)
+      workload.writePayload(of: push, into: &payload)
+      #expect(Array(copying: token.bytes) == read.token && Array(copying: payload.bytes) == read.payload)
+      switch read.command {
+      case 0: #expect(read.expiration == nil && read.priority == nil)
+      case 1: #expect(read.expiration == push.expiration ?? 0 && read.priority == nil)
+      default: #expect(read.expiration == push.expiration && read.priority == push.priority)
+      }
+    }
   }
 
   @Test("Any plan gives what it says", arguments: seeds(100, of: 300))

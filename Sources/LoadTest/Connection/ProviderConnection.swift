@@ -1,4 +1,3 @@
-import BinaryProtocol
 import Bytes
 import Glibc
 import Measurement
@@ -11,12 +10,14 @@ import TLSTransport
 /// `ConnectionLife` keeps the record of the notifications; this class applies it to the channel and to the runner's
 /// counters. Everything runs on the runner's event loop.
 final class ProviderConnection {
+  typealias Life = ConnectionLife<SpokenProtocol>
+
   enum State {
     case down
     /// `problem` is what went wrong so far.
     case connecting(problem: String?)
     case up(Link)
-    /// No more writes: waiting for the answer to a marker, or for the end of the channel.
+    /// No more writes: waiting for the proof that was asked for, or for the end of the channel.
     case closing(Link, Closing)
 
     /// The state in the timeline. Closing belongs to the life of the connection.
@@ -31,15 +32,15 @@ final class ProviderConnection {
 
   struct Closing {
     var since: Int64
-    /// The marker was not answered in time, so it was this side that ended the connection.
+    /// The proof did not come in time, so it was this side that ended the connection.
     var isOverdue = false
-    /// Closed gracefully without a marker: its notifications stay open.
+    /// Closed gracefully without asking for a proof: its notifications stay open.
     var leavesOpen = false
   }
 
   /// An open channel and the record of its notifications. One object, because reading a state retains its payload.
   final class Link {
-    let life: ConnectionLife
+    let life: Life
     let channel: any Channel
     /// The channel's descriptor, used only to poll for input.
     let socket: NIOBSDSocket.Handle?
@@ -57,7 +58,7 @@ final class ProviderConnection {
     /// Until when nothing is written, to see whether the gateway closes the connection all the same.
     var isQuietUntil: Int64?
 
-    init(_ channel: any Channel, _ life: ConnectionLife) {
+    init(_ channel: any Channel, _ life: Life) {
       (self.channel, self.life) = (channel, life)
       let pipeline = channel.pipeline.syncOperations
       tls = try? pipeline.handler(type: TLSHandler.self)
@@ -68,7 +69,7 @@ final class ProviderConnection {
 
   let number: Int
   let runner: LoopRunner
-  private var state = State.down { didSet { runner.timeline.note(number, state.drawn, at: runner.clock()) } }
+  private var state = State.down { didSet { runner.books.timeline.note(number, state.drawn, at: runner.clock()) } }
   /// Counts attempts to open it, to ignore late events of earlier attempts.
   private(set) var attempt = 0
   private var batch: ConnectionBatch
@@ -79,16 +80,11 @@ final class ProviderConnection {
   /// When the error was read that ended its last life and caused resends, until it is up again.
   private var recoversSince: Int64?
 
-  private let maximumNotifications: Int
-  private let hasUsualPayloadSizes: Bool
-
   init(_ number: Int, _ runner: LoopRunner) {
     self.number = number
     self.runner = runner
     let batching = runner.plan.batching
     batch = ConnectionBatch(.init(bytes: batching.bytes, notifications: max(1, batching.notifications)))
-    maximumNotifications = max(1, runner.plan.connections.notifications ?? .max)
-    hasUsualPayloadSizes = runner.workload.hasUsualPayloadSizes
   }
 
   // MARK: state
@@ -111,10 +107,8 @@ final class ProviderConnection {
   /// Takes notifications: its batch has room, and it is not at its end.
   var isReady: Bool {
     guard case .up(let link) = state, link.takesMore, !link.readsFirst, link.isQuietUntil == nil else { return false }
-    return !batch.isFull(room: room(link.life))
+    return !batch.isFull(room: link.life.room)
   }
-  /// How many notifications it takes before it closes.
-  private func room(_ life: ConnectionLife) -> Int { maximumNotifications - life.log.count }
   /// Notifications that are collected and not written.
   var batchCount: Int { batch.count }
   var hasBatch: Bool { batchCount > 0 }
@@ -149,23 +143,13 @@ final class ProviderConnection {
   /// - Parameter due: returns when that many of them were due; called only when there are any.
   func collect(_ piece: SentLog.Piece, now: Int64, due: (_ taken: Int) -> DueTimes) -> Int {
     guard case .up(let link) = state else { return 0 }
-    let (workload, part, parts, isOnlyLong) = (runner.workload, runner.part, runner.parts, hasUsualPayloadSizes)
-    let room = room(link.life)
-    return link.life.collecting { session in
-      batch.collect(
-        piece, room: room, now: now,
-        encode: { offset, bytes in
-          let number = workload.number(of: (piece.index + offset) * parts + part)
-          return (fault: workload.encode(number, into: &bytes), identifier: Workload.identifier(of: number))
-        },
-        keep: { session.write($0.fault, identifier: $0.identifier, isOnlyLong: isOnlyLong) }, due: due)
-    }
+    return link.life.collect(piece, into: &batch, now: now, due: due)
   }
 
   /// Writes the batch that was waiting for the socket, or that nothing is to wait for.
   func flushWhatWaits(_ now: Int64) {
     guard hasBatch, case .up(let link) = state, link.isWritable, !link.readsFirst else { return }
-    flushUnlessAnswered(batch.isFull(room: room(link.life)) ? .full : batch.began < now ? .drain : .idle)
+    flushUnlessAnswered(batch.isFull(room: link.life.room) ? .full : batch.began < now ? .drain : .idle)
   }
 
   /// Writes the batch unless there is unread input, which is then read first: writes after an error are lost. The poll
@@ -198,7 +182,7 @@ final class ProviderConnection {
     batch.removeAll()
     // This may end the connection: check the state again after the write.
     if let plain { link.channel.writeAndFlush(plain, promise: nil) } else { link.channel.flush() }
-    if link.life.log.count >= maximumNotifications || link.life.log.isFull { close(as: .lifetime) }
+    if link.life.isSpent { close(as: .lifetime) }
   }
 
   /// Writes only these, even if the socket is not writable, and closes the connection after them, to isolate their
@@ -234,42 +218,36 @@ final class ProviderConnection {
     case .closing(let link, var closing):
       link.readsFirst = false
       if !wasUp { noteStanding(of: link.life, at: now) }
-      guard now - closing.since > runner.markerTimeoutNanoseconds else { break }
+      guard now - closing.since > link.life.limits.patience else { break }
       closing.isOverdue = true
       state = .closing(link, closing)
       link.channel.close(promise: nil)
     }
   }
 
-  /// Closes the connection gracefully: a marker settles its notifications; without markers they stay open. One that was
-  /// never up gets a marker in any case, because its refusal may be on its way.
+  /// Closes the connection gracefully: a proof settles its notifications; without one they stay open. One that was never
+  /// up asks for it in any case, because its refusal may be on its way.
   func close(as cause: LoadTally.Cause) {
     guard case .up(let link) = state else { return }
     // What waits is tried again on it.
-    if link.isQuietUntil != nil, runner.hasLeftovers { return }
+    if link.isQuietUntil != nil, runner.machine.hasLeftovers { return }
     link.takesMore = false
     flush(.full)
     guard isUp else { return }
-    // Else the marker's position would be that of something else.
+    // Else what follows would have the position of something else.
     assert(!hasBatch)
     let now = runner.clock()
-    link.life.cause = cause
-    var closing = Closing(since: now)
-    let proves = runner.plan.usesMarkers
-    let isEmpty = link.life.unsettled == 0 && (wasUp || !proves)
-    closing.leavesOpen = !isEmpty && !proves
-    state = .closing(link, closing)
-    guard !isEmpty else { return link.channel.close(promise: nil) }
+    let action = link.life.close(as: cause, wasUp: wasUp, at: now)
+    state = .closing(link, Closing(since: now, leavesOpen: action == .endOutput))
+    switch action {
+    case .close: link.channel.close(promise: nil)
     // Not immediately: unsent bytes would be lost.
-    guard proves else { return link.channel.close(mode: .output, promise: nil) }
-    link.life.wroteMarker(identifier: Self.markerIdentifier, at: now)
-    runner.tally.sendings.markers += 1
-    link.channel.writeAndFlush(ByteBuffer(bytes: Self.markerFrame), promise: nil)
+    case .endOutput: link.channel.close(mode: .output, promise: nil)
+    case .ask(let bytes):
+      runner.tally.sendings.proofsAsked += 1
+      link.channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil)
+    }
   }
-
-  static let markerIdentifier: UInt32 = 0xffff_ffff
-
-  static let markerFrame = BinaryFrame.knownBadFrame(identifier: markerIdentifier)
 
   // MARK: in
 
@@ -283,9 +261,7 @@ final class ProviderConnection {
   func receive(_ bytes: inout ByteBuffer) {
     guard let life = open?.life else { return }
     let now = runner.clock()
-    for event in life.receive(bytes.readBytes(length: bytes.readableBytes) ?? [], at: now) {
-      runner.note(event, of: life, at: now)
-    }
+    read(bytes.readBytes(length: bytes.readableBytes) ?? [], of: life, at: now)
     if !wasUp { noteStanding(of: life, at: now) }
     if life.isOver { leave() }
   }
@@ -302,7 +278,7 @@ final class ProviderConnection {
   // MARK: opening and closing
 
   func connect() {
-    guard isDown, runner.wantsConnections else { return }
+    guard isDown, runner.machine.wantsConnections else { return }
     state = .connecting(problem: nil)
     attempt += 1
     runner.tally.attempted += 1
@@ -311,13 +287,14 @@ final class ProviderConnection {
 
   func opened(_ channel: any Channel, attempt: Int, isResumed: Bool) {
     // A host with several addresses can give two channels, and a run can end meanwhile.
-    guard case .connecting = state, attempt == self.attempt, runner.phase != .over else {
+    guard case .connecting = state, attempt == self.attempt, !runner.machine.isOver else {
       return channel.close(promise: nil)
     }
     let now = runner.clock()
-    let life = ConnectionLife(
-      openedAt: now, observed: runner.observed(now), log: runner.makeLog(), session: runner.makeSession(),
-      phase: runner.runPhase, lastScheduled: runner.lastScheduled)
+    let life = Life(
+      openedAt: now, observed: runner.machine.watch.observed(now), log: runner.plan.makeLog(),
+      sending: runner.makeSending(),
+      phase: runner.machine.phase, lastScheduled: runner.machine.lastScheduled)
     let link = Link(channel, life)
     state = .up(link)
     failures = 0
@@ -342,8 +319,8 @@ final class ProviderConnection {
     runner.pump()
   }
 
-  private func noteStanding(of life: ConnectionLife, at now: Int64, endedBy cause: LoadTally.Cause? = nil) {
-    let standing = life.standing(atObserved: runner.observed(now), endedBy: cause)
+  private func noteStanding(of life: Life, at now: Int64, endedBy cause: LoadTally.Cause? = nil) {
+    let standing = life.standing(atObserved: runner.machine.watch.observed(now), endedBy: cause)
     runner.noteStanding(standing, isFirst: !wasUp)
     if standing == .up { wasUp = true }
   }
@@ -351,7 +328,7 @@ final class ProviderConnection {
   /// Takes what went wrong, in case that the attempt to connect ends of it.
   func note(_ error: any Error, attempt: Int) {
     runner.note(error)
-    if case .connecting = state, attempt == self.attempt { state = .connecting(problem: runner.lastError) }
+    if case .connecting = state, attempt == self.attempt { state = .connecting(problem: runner.books.lastError) }
   }
 
   func failedToOpen(attempt: Int) {
@@ -369,9 +346,9 @@ final class ProviderConnection {
     guard channel === link.channel else { return }
     let closing: Closing? = if case .closing(_, let closing) = state { closing } else { nil }
     let now = runner.clock()
-    readRest(of: life, at: now)
-    // If the peer closed before answering the marker, the close is attributed to the peer.
-    let isOurs = !life.hasMarker || life.isTerminated || closing?.isOverdue == true
+    read(nil, of: life, at: now)
+    // If the peer closed before it gave the proof, the close is attributed to the peer.
+    let isOurs = !life.isAsked || life.isDecided || closing?.isOverdue == true
     let cause = isOurs ? life.cause ?? peer : peer
     runner.noteDown(cause)
     noteStanding(of: life, at: now, endedBy: cause)
@@ -385,21 +362,22 @@ final class ProviderConnection {
   }
 
   /// Counts connections that end without anything said or proven.
-  private func noteSilence(_ life: ConnectionLife, age: Int64, leavesOpen: Bool) {
+  private func noteSilence(_ life: Life, age: Int64, leavesOpen: Bool) {
     let isSilent = life.hasSettledNothing
     let wasEmpty = life.log.count == 0 && life.cause != nil
     silences = isSilent && !leavesOpen && !wasEmpty && age < 5_000_000_000 ? silences + 1 : 0
   }
 
-  private func readRest(of life: ConnectionLife, at now: Int64) {
-    if let event = life.finishReading(at: now) { runner.note(event, of: life, at: now) }
+  /// - Parameter bytes: `nil` at their end.
+  private func read(_ bytes: [UInt8]?, of life: Life, at now: Int64) {
+    for event in life.receive(bytes, at: now) { runner.note(event, of: life, at: now) }
   }
 
   /// The run is over: unanswered notifications stay open.
   func abandon() {
     guard let link = open else { return }
     let life = link.life
-    readRest(of: life, at: runner.clock())
+    read(nil, of: life, at: runner.clock())
     let leavesOpen = if case .closing(_, let closing) = state { closing.leavesOpen } else { false }
     settle(life, leavesOpen: leavesOpen, sendsAgain: false)
     let unwritten = batch.unwritten
@@ -412,35 +390,40 @@ final class ProviderConnection {
     link.channel.close(promise: nil)
   }
 
-  private func settle(_ life: ConnectionLife, leavesOpen: Bool, sendsAgain: Bool) {
+  private func settle(_ life: Life, leavesOpen: Bool, sendsAgain: Bool) {
     let settlement = life.settlement
     runner.book(settlement)
-    guard settlement.restCount > 0 else { return }
-    var pieces = settlement.pieces
-    if settlement.isDiscarded {
-      guard sendsAgain else { return runner.abandon(pieces) }
-      recoversSince = life.errorReadAt
-      // They were not looked at: it was not one of them that ended the connection.
-      for index in pieces.indices {
-        (pieces[index].silences, pieces[index].alone, pieces[index].portion) = (0, 0, .max)
-      }
-      return runner.sendAgain(pieces)
-    }
+    settle(discarded: settlement.pieces(.discarded), life, sendsAgain: sendsAgain)
+    var pieces = settlement.pieces(.unknown)
+    guard !pieces.isEmpty else { return }
     // Those that were open on an earlier connection stay so: they may have been accepted there.
     for index in pieces.indices { pieces[index].isOpen = true }
     if leavesOpen || !runner.plan.resendsUnknown {
       runner.leaveUnknown(settlement)
     } else if sendsAgain {
       if life.cause != .shutdown {
-        for index in pieces.indices { pieces[index].suspect(among: settlement.restCount) }
+        let count = settlement.count(.unknown)
+        for index in pieces.indices { pieces[index].suspect(among: count) }
       }
       runner.sendAgain(pieces)
-    } else if runner.plan.usesMarkers {
+    } else if life.limits.canProve {
       // It would have been resent.
       runner.abandon(pieces)
     } else {
       runner.leaveUnknown(settlement)
     }
+  }
+
+  private func settle(discarded: [SentLog.Piece], _ life: Life, sendsAgain: Bool) {
+    guard !discarded.isEmpty else { return }
+    guard sendsAgain else { return runner.abandon(discarded) }
+    recoversSince = life.errorReadAt
+    var pieces = discarded
+    // They were not looked at: it was not one of them that ended the connection.
+    for index in pieces.indices {
+      (pieces[index].silences, pieces[index].alone, pieces[index].portion) = (0, 0, .max)
+    }
+    runner.sendAgain(pieces)
   }
 }
 

@@ -8,7 +8,7 @@ import DequeModule
 ///
 /// A connection that meets no error is never answered, so all it wrote stays open and has to be remembered. Old writes
 /// are packed, and lose their times. Those of a connection that is alone on its loop run on, and take no more room the
-/// longer it lives. Where several take turns a write takes about four bytes, and in the end `isFull` asks for a marker,
+/// longer it lives. Where several take turns a write takes about four bytes, and in the end `isFull` asks for a proof,
 /// which settles everything.
 struct SentLog {
   /// Notifications with consecutive indexes.
@@ -125,6 +125,17 @@ struct SentLog {
     return pieces
   }
 
+  /// The same of these positions only.
+  func pieces(in positions: Range<Int>) -> [Piece] {
+    var pieces = pieces(from: positions.lowerBound)
+    var over = count - positions.upperBound
+    while over > 0, let last = pieces.last {
+      if last.count > over { pieces[pieces.count - 1].count -= over } else { pieces.removeLast() }
+      over -= last.count
+    }
+    return pieces
+  }
+
   /// Which of the last writes it is in; `nil` when it is older.
   private func entry(at position: Int) -> Int? {
     guard let oldest = entries.first, oldest.position <= position else { return nil }
@@ -137,21 +148,12 @@ struct SentLog {
   }
 }
 
-extension LoopRunner {
+extension LoadPlan {
   /// A connection's share of the memory for unsettled notifications.
-  private var unsettledMemory: Int { max(4_096, plan.unsettledMemory / max(1, plan.connections.count)) }
+  var unsettledMemoryOfConnection: Int { max(4_096, unsettledMemory / max(1, connections.count)) }
 
   /// A connection's log. All logs together keep to what the plan allows, and to some megabytes of recent writes.
   func makeLog() -> SentLog {
-    SentLog(recent: min(4_096, max(64, (1 << 16) / max(1, plan.connections.count))), limit: unsettledMemory)
-  }
-
-  /// A connection's rules. Of the identifiers the latest runs are kept, of about 32 bytes each: with several
-  /// connections each write is one run, and together they take no more than the logs. Responses never name older ones,
-  /// because fewer writes are in flight.
-  func makeSession() -> BinarySession {
-    var session = BinarySession(maximumIdentifierRuns: min(32_768, max(2_048, unsettledMemory / 32)))
-    if workload.hasBadTokenSizes { session.noteOddTokens() }
-    return session
+    SentLog(recent: min(4_096, max(64, (1 << 16) / max(1, connections.count))), limit: unsettledMemoryOfConnection)
   }
 }

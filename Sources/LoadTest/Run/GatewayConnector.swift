@@ -58,7 +58,7 @@ struct GatewayConnector {
     let number = connection.attempt
     connected.whenFailure { error in
       let runner = bound.value.runner
-      guard tried + 1 < addresses.count, runner.phase != .over else {
+      guard tried + 1 < addresses.count, !runner.machine.isOver else {
         bound.value.note(error, attempt: number)
         return bound.value.failedToOpen(attempt: number)
       }

@@ -236,8 +236,8 @@ extension LoadTally.Sendings {
   var result: RunResult.Sendings {
     var counts = RunResult.Sendings()
     (counts.written, counts.resent, counts.accepted, counts.rejected) = (written, resent, accepted, rejected)
-    (counts.discarded, counts.unknown, counts.markers) = (discarded, unknown, markers)
-    counts.markersAnswered = markersAnswered
+    (counts.discarded, counts.unknown, counts.markers) = (discarded, unknown, proofsAsked)
+    counts.markersAnswered = proofs
     return counts
   }
 }

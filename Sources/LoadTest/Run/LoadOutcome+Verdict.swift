@@ -93,8 +93,8 @@ extension LoadOutcome {
     if tally.unresolvedResponses > 0, tally.unresolvedResponses == responses {
       return "none of \(responses) error responses names a notification that was sent on its connection"
     }
-    let markers = tally.sendings.markers
-    if markers > 0, tally.sendings.markersAnswered == 0, tally.errorResponses.isEmpty {
+    let markers = tally.sendings.proofsAsked
+    if markers > 0, tally.sendings.proofs == 0, tally.errorResponses.isEmpty {
       // At the end of a run nobody waits for longer than the drain.
       return
         "none of \(markers) markers was answered within \(Self.text(min(plan.markerTimeout, plan.drain))); give --markers off for a gateway that answers none"
@@ -123,9 +123,9 @@ extension LoadOutcome {
       reasons.append(
         "written, not proven: without markers the fate of \(open) of \(tally.generated) notifications is unknown")
     } else if open > 0 {
-      let unanswered = tally.sendings.markers - tally.sendings.markersAnswered
+      let unanswered = tally.sendings.proofsAsked - tally.sendings.proofs
       reasons.append(
-        "the fate of \(open) of \(tally.generated) notifications is unknown; \(unanswered) of \(tally.sendings.markers) markers got no answer"
+        "the fate of \(open) of \(tally.generated) notifications is unknown; \(unanswered) of \(tally.sendings.proofsAsked) markers got no answer"
       )
     }
     let lost = tally.abandoned - tally.abandonedOpen

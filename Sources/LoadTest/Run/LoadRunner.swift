@@ -179,7 +179,7 @@ public final class LoadRunner: Sendable {
         switch how {
         case .timeIsUp: end
         // With its last write: that it was is seen some milliseconds later.
-        case .allSent: min(end, max(recorder.phaseBegan, await loopRunners.gather { $0.lastWrite }.max() ?? 0))
+        case .allSent: min(end, max(recorder.phaseBegan, await loopRunners.gather { $0.books.lastWrite }.max() ?? 0))
         case .stopped, .givenUp: min(end, context.clock())
         }
       if phase == .measured || how != .timeIsUp {
@@ -218,8 +218,8 @@ public final class LoadRunner: Sendable {
       if let permanentFailure = await permanentFailure(tally, loopRunners) {
         return .givenUp(.permanentFailure(permanentFailure))
       }
-      if await loopRunners.all({ $0.isCutOff }) {
-        let opened = await loopRunners.gather { $0.openedSinceOfUse }.reduce(0, +)
+      if await loopRunners.all({ $0.machine.isCutOff }) {
+        let opened = await loopRunners.gather { $0.machine.watch.openedSinceOfUse }.reduce(0, +)
         if opened > 0 { return .givenUp(.useless(opened: opened)) }
         return .givenUp(.lost(lastError: await loopRunners.lastError()))
       }
@@ -236,7 +236,7 @@ public final class LoadRunner: Sendable {
   /// Due notifications may still be written this long after the end of the schedule; the rest is unsent.
   private func catchUp(_ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ context: RunContext) async {
     let end = context.clock() + LoadPlan.lateness.nanoseconds
-    while context.clock() < end, !isStopped.load(ordering: .relaxed), await loopRunners.any({ $0.isOwing }) {
+    while context.clock() < end, !isStopped.load(ordering: .relaxed), await loopRunners.any({ $0.machine.isOwing }) {
       await context.sleep(.milliseconds(5))
       _ = await recorder.step()
     }
@@ -247,7 +247,7 @@ public final class LoadRunner: Sendable {
     let end = context.clock() + plan.drain.nanoseconds
     while context.clock() < end {
       // Do not wait for a gateway that is down either.
-      if await loopRunners.all({ $0.drainStep() || $0.isCutOff }) { break }
+      if await loopRunners.all({ $0.drainStep() || $0.machine.isCutOff }) { break }
       let tally = await recorder.step()
       if tally.obstacles > 0, !tally.hasProof { break }
       await context.sleep(.milliseconds(5))
@@ -307,10 +307,10 @@ struct LoopRunnerGroup: Sendable {
   func any(_ body: @escaping @Sendable (LoopRunner) -> Bool) async -> Bool { await gather(body).contains(true) }
 
   /// `nil` when nothing has failed.
-  func lastError() async -> String? { await gather { $0.lastError }.first { !$0.isEmpty } }
+  func lastError() async -> String? { await gather { $0.books.lastError }.first { !$0.isEmpty } }
 
   func permanentFailure() async -> PermanentFailure? {
-    await gather { $0.permanentFailure }.lazy.compactMap { $0 }.first
+    await gather { $0.books.permanentFailure }.lazy.compactMap { $0 }.first
   }
 
   func startTicking() -> [RepeatedTask] {

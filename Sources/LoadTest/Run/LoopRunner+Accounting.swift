@@ -1,26 +1,26 @@
-import BinaryProtocol
+import PushModel
 
 /// The events of connections, as the runner counts them.
 extension LoopRunner {
   /// A batch is about to be written. All counters in one call, because each access to another object is checked for
   /// exclusivity.
   func note(_ count: Int, _ bytes: Int, _ reason: LoadTally.FlushReason, at now: Int64) {
-    lastWrite = now
+    books.lastWrite = now
     tally.wrote(count, bytes, reason)
     measurements.wrote(count, bytes)
-    if runPhase == .measured || runPhase == .warmUp { bins.add(count, at: now - start) }
+    if books.phase == .measured || books.phase == .warmUp { books.bins.add(count, at: now - machine.start) }
   }
 
   func noteUp(isFirst: Bool, isResumed: Bool) {
     if isFirst { tally.everOpened += 1 }
     tally.opened += 1
-    openedSinceOfUse += 1
+    machine.noteOpened()
     tally.up += 1
     if isResumed { tally.resumed += 1 }
   }
 
   /// The only place that counts connections which were up, and connections which were refused.
-  func noteStanding(_ standing: ConnectionLife.Standing, isFirst: Bool) {
+  func noteStanding(_ standing: LifeStanding, isFirst: Bool) {
     switch standing {
     case .open: break
     case .up: if isFirst { tally.everUp += 1 }
@@ -37,18 +37,18 @@ extension LoopRunner {
   }
 
   /// The gateway has said something.
-  func note(_ event: ConnectionLife.Event, of life: ConnectionLife, at now: Int64) {
+  func note(_ event: LifeEvent, of life: ProviderConnection.Life, at now: Int64) {
     switch event {
     case .proven(let phase, let nanoseconds):
-      tally.sendings.markersAnswered += 1
-      book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
-    case .response(let status, let named):
-      tally.errorResponses[status.rawValue, default: 0] += 1
+      tally.sendings.proofs += 1
+      books.book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
+    case .response(let rejection, let named):
+      tally.errorResponses[rejection.status.rawValue, default: 0] += 1
       guard let named else {
         tally.unresolvedResponses += 1
         return
       }
-      book(named.phase) {
+      books.book(named.phase) {
         if let latency = named.latencyNanoseconds { $0.measurements.latency.errorUs.record(Int(latency / 1_000)) }
         if let lost = named.lossWindow { $0.measurements.lossWindow.record(lost) }
       }
@@ -60,37 +60,36 @@ extension LoopRunner {
       tally.strayBytes += count
       return
     }
-    for phase in life.settledPhases { book(phase) { $0.settledAt = max($0.settledAt, now) } }
+    for phase in life.settledPhases { books.book(phase) { $0.settledAt = max($0.settledAt, now) } }
   }
 
   /// The outcomes of a connection's sendings.
-  func book(_ settlement: ConnectionLife.Settlement) {
-    for each in settlement.settled {
-      book(each.phase) { $0.tally.settled(accepted: each.accepted, rejected: each.rejected) }
-    }
-    for (phase, count) in settlement.rest {
-      book(phase) {
-        if settlement.isDiscarded {
-          $0.tally.sendings.discarded += count
-        } else {
-          $0.tally.sendings.unknown += count
-        }
-      }
+  func book(_ settlement: LifeSettlement) {
+    for part in settlement.parts {
+      books.book(part.phase) { $0.tally.settled(part.count, part.fate) }
     }
   }
 
   /// Nothing will tell what became of these notifications.
-  func leaveUnknown(_ settlement: ConnectionLife.Settlement) {
-    for (phase, count) in settlement.rest { book(phase) { $0.tally.unknown += count } }
+  func leaveUnknown(_ settlement: LifeSettlement) {
+    for part in settlement.parts where part.fate == .unknown {
+      books.book(part.phase) { $0.tally.unknown += part.count }
+    }
   }
 }
 
 extension LoadTally {
-  fileprivate mutating func settled(accepted more: Int, rejected bad: Int) {
-    sendings.accepted += more
-    sendings.rejected += bad
-    accepted += more
-    rejected += bad
+  fileprivate mutating func settled(_ count: Int, _ fate: Fate) {
+    switch fate {
+    case .accepted:
+      sendings.accepted += count
+      accepted += count
+    case .rejected:
+      sendings.rejected += count
+      rejected += count
+    case .discarded: sendings.discarded += count
+    case .unknown: sendings.unknown += count
+    }
   }
 
   fileprivate mutating func wrote(_ count: Int, _ bytes: Int, _ reason: FlushReason) {

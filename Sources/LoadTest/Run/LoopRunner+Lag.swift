@@ -1,17 +1,4 @@
-/// When the first and the last of notifications that follow each other were due; those between them evenly.
-struct DueTimes: Equatable {
-  /// Nanoseconds of the monotonic clock.
-  var first: Int64
-  var last: Int64
-
-  init(_ time: Int64) { (first, last) = (time, time) }
-
-  /// - Parameter seconds: since `start`.
-  init(_ seconds: (first: Double, last: Double), since start: Int64) {
-    first = start + Int64(seconds.first * 1e9)
-    last = start + Int64(seconds.last * 1e9)
-  }
-}
+import Measurement
 
 /// Send lag: from when each notification was due until it was written, or abandoned.
 extension LoopRunner {
@@ -19,29 +6,32 @@ extension LoopRunner {
   func noteLag(_ piece: SentLog.Piece, _ due: DueTimes, at now: Int64) {
     if piece.attempt > 0 { tally.sendings.resent += piece.count }
     // Collected during the schedule, and written after it: the lag of a phase covers all notifications due in it.
-    let isLeftOver = runPhase == .drain && piece.attempt == 0 && due.first < scheduleEnd
-    book(isLeftOver ? lastScheduled : runPhase) { $0.measurements.noteLag(piece.count, due, at: now, pauses) }
+    let isLeftOver = books.phase == .drain && piece.attempt == 0 && machine.isDueInSchedule(due)
+    noteLag(piece.count, due, of: isLeftOver ? machine.lastScheduled : books.phase, at: now)
   }
 
-  /// So many that are due next are left out for good.
-  func neverSent(_ count: Int, at now: Int64) {
-    var left = count
-    // In parts, since they may have become due over a long time, and at a rate that changed.
-    let part = max(16, count / 64)
-    while left > 0, let due = takenPacer?.take(min(part, left)) {
-      let phase = runPhase == .drain ? lastScheduled : runPhase
-      book(phase) { $0.measurements.noteLag(min(part, left), DueTimes(due, since: start), at: now, pauses) }
-      left -= min(part, left)
-    }
+  /// So many are left out for good.
+  func noteNeverSent(_ count: Int, _ due: DueTimes, at now: Int64) {
+    noteLag(count, due, of: machine.phaseOfDue, at: now)
   }
 
   /// These were taken and never written.
   func noteNeverSent(_ pieces: some Sequence<SentLog.Piece>) {
     let now = clock()
     for piece in pieces {
-      let due = dueTimes(ofFirst: piece.count, of: piece)
-      book(lastScheduled) { $0.measurements.noteLag(piece.count, due, at: now, pauses) }
+      noteLag(piece.count, machine.due(piece.count, of: piece, now), of: machine.lastScheduled, at: now)
     }
+  }
+
+  private func noteLag(_ count: Int, _ due: DueTimes, of phase: RunPhase, at now: Int64) {
+    books.noteLag(count, due, of: phase, at: now)
+  }
+}
+
+extension LoopBooks {
+  mutating func noteLag(_ count: Int, _ due: DueTimes, of phase: RunPhase, at now: Int64) {
+    let share = pauses
+    book(phase) { $0.measurements.noteLag(count, due, at: now, share) }
   }
 }
 

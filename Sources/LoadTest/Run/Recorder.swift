@@ -109,7 +109,7 @@ struct Recorder {
   @discardableResult
   private mutating func takeMeasurements() async -> Int {
     var backlog = 0
-    let taken = await loopRunners.gather { ($0.takeMeasurements(), $0.stalls.take(), $0.backlog) }
+    let taken = await loopRunners.gather { ($0.books.takeMeasurements(), $0.books.stalls.take(), $0.backlog) }
     for (parts, _, waiting) in taken {
       for (phase, part) in zip(RunPhase.allCases, parts) {
         measurements[phase.index].merge(part)
@@ -123,7 +123,7 @@ struct Recorder {
 
   private mutating func tally() async -> LoadTally {
     tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
-    for loop in await loopRunners.gather({ $0.tallies }) {
+    for loop in await loopRunners.gather({ $0.books.tallies }) {
       for (phase, part) in zip(RunPhase.allCases, loop) { tallies[phase.index] += part }
     }
     return tallies.reduce(into: LoadTally()) { $0 += $1 }
@@ -157,7 +157,7 @@ struct Recorder {
     for index in outcome.phases.indices {
       let phase = outcome.phases[index].phase
       (outcome.phases[index].tally, outcome.phases[index].measurements) = (LoadTally(), LoadMeasurements())
-      let settledAt = await loopRunners.gather { $0.settledAt(phase) }.max() ?? 0
+      let settledAt = await loopRunners.gather { $0.books.settledAt(phase) }.max() ?? 0
       outcome.phases[index].settledAfter = max(0, Double(settledAt - outcome.phases[index].end) / 1e9)
     }
     // A phase that a loop had entered before the run was stopped in the previous one is added to that.
@@ -168,7 +168,7 @@ struct Recorder {
     }
     outcome.stalls = stalls.result
     guard let schedule else { return }
-    let bins = await loopRunners.gather { $0.bins }.reduce(into: WriteBins()) { $0.merge($1) }
+    let bins = await loopRunners.gather { $0.books.bins }.reduce(into: WriteBins()) { $0.merge($1) }
     var result = RunResult.Bins()
     (result.fromS, result.lengthS) = (Double(schedule.began - began) / 1e9, Double(bins.length) / 1e9)
     result.written = bins.counts
@@ -191,7 +191,7 @@ struct Recorder {
   func timeline() async -> RunResult.Timeline {
     let began = began
     var whole = RunResult.Timeline()
-    for part in await loopRunners.gather({ $0.timeline.end(since: began, at: $0.clock()) }) {
+    for part in await loopRunners.gather({ $0.books.timeline.end(since: began, at: $0.clock()) }) {
       whole.omitted += part.omitted
       whole.spans += part.spans
     }
@@ -216,9 +216,6 @@ extension LoadPlan {
 extension LoopRunner {
   /// Due notifications and resends that are not written; 0 without a schedule.
   var backlog: Int {
-    guard pacer != nil else { return 0 }
-    let notTaken = phase == .running ? min(owed, most - next) : 0
-    let resends = resendQueue.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count }
-    return notTaken + resends + connections.reduce(0) { $0 + $1.batchCount }
+    machine.hasSchedule ? connections.reduce(machine.backlog) { $0 + $1.batchCount } : 0
   }
 }

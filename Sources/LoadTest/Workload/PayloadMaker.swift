@@ -4,12 +4,12 @@ import Payload
 
 /// Writes payloads: of drawn sizes, from a template, or of drawn kinds.
 struct PayloadMaker: Sendable {
-  private static let opening: StaticString = "{\"aps\":{\"alert\":\""
-  private static let closing: StaticString = "\"}}"
+  static let opening: StaticString = "{\"aps\":{\"alert\":\""
+  static let closing: StaticString = "\"}}"
   /// Shortest payload of a drawn size: the JSON around nothing.
   static let shortest = 20
   /// Longest payload; an oversize one still fits the length field.
-  static let longest = 65_535 - Workload.Variation.oversize
+  static let longest = 65_535 - WorkloadPush.oversize
 
   private enum Piece: Sendable {
     case text([UInt8])
@@ -19,7 +19,7 @@ struct PayloadMaker: Sendable {
 
   private enum Source: Sendable {
     /// `filler` is long enough for any payload that begins at any of the places that may be drawn.
-    case sizes(WeightedChoice<ClosedRange<Int>>, filler: [UInt8])
+    case letters(filler: [UInt8])
     /// `length` is that of everything but the index, of which there are `indexes`.
     case template([Piece], length: Int, indexes: Int)
     /// Numbers of pools are drawn.
@@ -27,12 +27,21 @@ struct PayloadMaker: Sendable {
   }
 
   private let source: Source
+  /// Payloads of letters have one of these sizes; other payloads have none. Beside `source`, because asking an enum for
+  /// arrays counts references for each notification.
+  private let sizes: WeightedChoice<ClosedRange<Int>>
+  /// Payloads are letters of a drawn size.
+  let isOfLetters: Bool
+  private let isOfKinds: Bool
   /// Most bytes of a payload.
   let longestSize: Int
   /// Places in the filler at which a payload may begin, and after which it begins again.
-  private static let places = 26
+  static let places = 26
+
+  static func letter(_ number: Int) -> UInt8 { UInt8(ascii: "a") + UInt8(number % places) }
 
   init(_ payload: WorkloadPlan.Payload, seed: UInt64, start: Int) throws(Workload.PlanError) {
+    var sizes = WorkloadPlan.Mix(Self.shortest...Self.shortest)
     switch payload {
     case .sizes(let mix):
       for range in mix.parts.map(\.value) {
@@ -44,11 +53,9 @@ struct PayloadMaker: Sendable {
       }
       let longest = mix.parts.map(\.value.upperBound).max() ?? 0
       longestSize = longest
-      source = .sizes(
-        try WeightedChoice(mix, "payload sizes"),
-        filler: (0..<Self.places + longest + Workload.Variation.oversize).map {
-          UInt8(ascii: "a") + UInt8($0 % Self.places)
-        })
+      sizes = mix
+      source = .letters(
+        filler: (0..<Self.places + longest + WorkloadPush.oversize).map(Self.letter))
     case .template(let text):
       let pieces = try Self.pieces(of: text, start: start)
       var (length, indexes) = (0, 0)
@@ -71,25 +78,36 @@ struct PayloadMaker: Sendable {
       let numbers = WorkloadPlan.Mix(mix.parts.enumerated().map { ($0.offset, $0.element.weight) })
       source = .kinds(try WeightedChoice(numbers, "kinds of payloads"), pools)
     }
+    self.sizes = try WeightedChoice(sizes, "payload sizes")
+    isOfLetters = if case .letters = source { true } else { false }
+    isOfKinds = if case .kinds = source { true } else { false }
   }
 
   /// Bytes of notification `number`'s payload.
   @inline(__always)
   func size(of number: UInt64, _ random: NotificationRandom) -> Int {
+    guard isOfLetters else { return otherSize(of: number, random) }
+    let range = sizes.draw(random[.sizes])
+    let width = UInt64(range.upperBound - range.lowerBound + 1)
+    return range.lowerBound + Int(random[.size].multipliedFullWidth(by: width).high)
+  }
+
+  private func otherSize(of number: UInt64, _ random: NotificationRandom) -> Int {
     switch source {
-    case .sizes(let sizes, _):
-      let range = sizes.draw(random[.sizes])
-      let width = UInt64(range.upperBound - range.lowerBound + 1)
-      return range.lowerBound + Int(random[.size].multipliedFullWidth(by: width).high)
-    case .template(_, let length, let indexes): return length + Self.digits(of: number) * indexes
-    case .kinds(let kinds, let pools): return pools[kinds.draw(random[.sizes])].length(of: random[.text])
+    case .letters: Self.shortest
+    case .template(_, let length, let indexes): length + Self.digits(of: number) * indexes
+    case .kinds(let kinds, let pools): pools[kinds.draw(random[.sizes])].length(of: random[.text])
     }
   }
+
+  /// The place in the alphabet at which a payload's letters begin.
+  @inline(__always)
+  static func place(_ random: NotificationRandom) -> Int { Int(truncatingIfNeeded: random[.text] % UInt64(places)) }
 
   /// The priority that a payload's kind needs; `nil`: any will do.
   @inline(__always)
   func priority(_ random: NotificationRandom) -> UInt8? {
-    guard case .kinds(let kinds, let pools) = source else { return nil }
+    guard isOfKinds, case .kinds(let kinds, let pools) = source else { return nil }
     return pools[kinds.draw(random[.sizes])].priority
   }
 
@@ -97,9 +115,9 @@ struct PayloadMaker: Sendable {
   @inline(__always)
   func write(_ number: UInt64, _ size: Int, extra: Int, _ random: NotificationRandom, into output: inout ByteWriter) {
     switch source {
-    case .sizes(_, let filler):
+    case .letters(let filler):
       output.write(Self.opening)
-      let start = Int(truncatingIfNeeded: random[.text] % UInt64(Self.places))
+      let start = Self.place(random)
       output.write(filler.rawBytes.extracting(start..<start + size + extra - Self.shortest))
       output.write(Self.closing)
     case .template(let pieces, _, _):

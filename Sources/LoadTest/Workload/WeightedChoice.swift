@@ -23,6 +23,9 @@ struct WeightedChoice<Value: Sendable & Equatable & Codable>: Sendable {
     self.first = first.value
   }
 
+  /// The only value; `nil` when there are several.
+  var only: Value? { isSingle ? first : nil }
+
   @inline(__always)
   func draw(_ word: @autoclosure () -> UInt64) -> Value {
     if isSingle { return first }

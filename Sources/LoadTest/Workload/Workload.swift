@@ -16,7 +16,6 @@ public final class Workload: Sendable {
   }
 
   package let plan: WorkloadPlan
-  private let commands: WeightedChoice<UInt8>
   private let priorities: WeightedChoice<UInt8?>
   private let expirations: WeightedChoice<UInt32?>
   private let payloads: PayloadMaker
@@ -29,8 +28,10 @@ public final class Workload: Sendable {
   private let tokenLength: Int
   private let tokenKey: UInt64
   private let drawKey: UInt64
-  /// Recorded notifications instead of made ones; of the plan only the segment then counts.
-  private let replay: Replay?
+  /// How the binary protocol frames a push.
+  let framing: BinaryFraming
+  /// Recorded notifications instead of generated ones; of the plan only the segment then counts.
+  let replay: Replay?
 
   /// - Parameters:
   ///   - start: UNIX seconds that `{time}` in a template stands for, and that relative expirations begin at.
@@ -56,7 +57,7 @@ public final class Workload: Sendable {
     self.replay = replay
     (segment, segments) = (UInt64(plan.segment), UInt64(plan.segments))
     (tokens, tokenLength) = (UInt64(plan.tokens), plan.tokenLength)
-    commands = try WeightedChoice(plan.commands, "commands")
+    let commands = try WeightedChoice(plan.commands, "commands")
     priorities = try WeightedChoice(plan.priorities, "priorities")
     expirations = try WeightedChoice(
       WorkloadPlan.Mix(plan.expirations.parts.map { ($0.value?.seconds(start: start), $0.weight) }), "expirations")
@@ -71,6 +72,8 @@ public final class Workload: Sendable {
     }
     faultyPayloads = banks
     faults = try FaultChoice(plan.faults, payloads: codes.map { plan.payloadFaults[$0] ?? 0 })
+    framing = BinaryFraming(
+      commands, payloads, tokenLength: plan.tokenLength, expiration: expirations.only, priority: priorities.only)
     tokenKey = SplitMix64.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
     drawKey = SplitMix64.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
   }
@@ -83,11 +86,6 @@ public final class Workload: Sendable {
   package func number(of index: Int) -> UInt64 {
     UInt64(truncatingIfNeeded: index) &* segments &+ segment
   }
-
-  /// The identifier that notification `number` carries: 1 to 2³² − 2, then again from 1, because a gateway answers 0
-  /// when it does not know, and the last one is kept for markers.
-  @inline(__always)
-  package static func identifier(of number: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: number % 0xffff_fffe) &+ 1 }
 
   /// The fault of notification `number`; `nil` without one.
   package func fault(of number: UInt64) -> WorkloadPlan.Fault? {
@@ -111,92 +109,69 @@ public final class Workload: Sendable {
     return payloads.longestSize <= most && faultyPayloads.allSatisfy { $0.longest <= most }
   }
 
-  /// Writes notification `number`, and returns its fault.
-  @discardableResult
-  package func encode(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
-    if replay != nil { return encodeRecorded(number, into: &output) }
+  /// Notification `number`, without the framing of a protocol. A recorded one has its frame already.
+  @inline(__always)
+  package func push(_ number: UInt64) -> WorkloadPush {
     let random = NotificationRandom(of: number, drawKey)
-    guard let fault = faults.draw(random[.fault]) else {
-      encode(number, random, Variation(tokenLength: tokenLength), into: &output)
-      return nil
-    }
-    if fault == .payload {
-      encodeFaulty(number, random, into: &output)
-    } else if let variation = Variation(fault, tokenLength: tokenLength) {
-      encode(number, random, variation, into: &output)
-    } else {
-      Self.encodeMalformed(number, into: &output)
-    }
-    return fault
+    let push = WorkloadPush(
+      number, random, tokenLength: tokenLength, payloadLength: payloads.size(of: number, random),
+      expiration: expirations.draw(random[.expiration]),
+      priority: payloads.priority(random) ?? priorities.draw(random[.priority]))
+    guard let fault = faults.draw(random[.fault]) else { return push }
+    return faulty(push, fault)
   }
 
-  /// Apart, so that made ones go straight on.
+  /// Out of line, because few notifications have a fault.
   @inline(never)
-  private func encodeRecorded(_ number: UInt64, into output: inout ByteWriter) -> WorkloadPlan.Fault? {
-    replay?.encode(Int(truncatingIfNeeded: number), identifier: Self.identifier(of: number), into: &output)
-    return fault(of: number)
+  private func faulty(_ push: WorkloadPush, _ fault: WorkloadPlan.Fault) -> WorkloadPush {
+    guard fault == .payload else { return WorkloadPush(push, fault) }
+    let bank = faults.bank(of: push.random[.fault])
+    return WorkloadPush(
+      push, faultyPayloads[bank][push.random[.text]], bank: bank,
+      drawnPriority: priorities.draw(push.random[.priority]))
   }
 
-  /// Apart, as few are.
-  @inline(never)
-  private func encodeFaulty(_ number: UInt64, _ random: NotificationRandom, into output: inout ByteWriter) {
-    let push = faultyPayloads[faults.bank(of: random[.fault])][random[.text]]
-    let command = push.command ?? commands.draw(random[.command])
-    let identifier = Self.identifier(of: number)
-    let expiration = push.expiration ?? expirations.draw(random[.expiration])
-    let variation = Variation(tokenLength: tokenLength)
-    func write(token output: inout ByteWriter) {
-      if let token = push.token { output.write(token.rawBytes) } else { writeToken(random, variation, into: &output) }
-    }
-    let length = push.token?.count ?? tokenLength
-    output.reserve(64 + length + push.payload.count)
-    guard command == 2 else {
-      return BinaryFrame.encodeUnframed(
-        numbers: command == 1 ? (identifier, expiration ?? 0) : nil, tokenLength: length,
-        payloadLength: push.payload.count, into: &output, token: { write(token: &$0) },
-        payload: { $0.write(push.payload.rawBytes) })
-    }
-    BinaryFrame.encodeFramed(
-      tokenLength: length, payloadLength: push.payload.count, identifier: identifier, expiration: expiration,
-      priority: push.hasPriority ? push.priority ?? priorities.draw(random[.priority]) : nil, into: &output,
-      token: { write(token: &$0) }, payload: { $0.write(push.payload.rawBytes) })
+  /// The payload that breaks a rule, with the fields of the frame that it belongs into; `nil` for other notifications.
+  @inline(__always)
+  func sample(of push: WorkloadPush) -> PayloadBank.FaultySample? {
+    push.bank.map { faultyPayloads[$0][push.random[.text]] }
   }
 
-  private func encode(
-    _ number: UInt64, _ random: NotificationRandom, _ variation: Variation, into output: inout ByteWriter
-  ) {
-    let command = commands.draw(random[.command])
-    let size = payloads.size(of: number, random)
-    let payloadLength = variation.hasPayload ? size + variation.extraPayload : 0
-    let tokenLength = variation.tokenLength
-    let identifier = Self.identifier(of: number)
-    output.reserve(64 + tokenLength + payloadLength)
-    guard command == 2 else {
-      let expiration = command == 1 ? expirations.draw(random[.expiration]) ?? 0 : 0
-      return BinaryFrame.encodeUnframed(
-        numbers: command == 1 ? (identifier, expiration) : nil, tokenLength: tokenLength, payloadLength: payloadLength,
-        into: &output, token: { writeToken(random, variation, into: &$0) },
-        payload: {
-          if variation.hasPayload { payloads.write(number, size, extra: variation.extraPayload, random, into: &$0) }
-        })
-    }
-    BinaryFrame.encodeFramed(
-      tokenLength: variation.hasToken ? tokenLength : nil, payloadLength: variation.hasPayload ? payloadLength : nil,
-      identifier: identifier, expiration: expirations.draw(random[.expiration]),
-      priority: payloads.priority(random) ?? priorities.draw(random[.priority]), into: &output,
-      token: { writeToken(random, variation, into: &$0) },
-      payload: { payloads.write(number, size, extra: variation.extraPayload, random, into: &$0) })
+  /// Writes `payloadLength` bytes.
+  @inline(__always)
+  func writePayload(of push: WorkloadPush, into output: inout ByteWriter) {
+    guard let length = push.payloadLength else { return }
+    if let sample = sample(of: push) { return output.write(sample.payload.rawBytes) }
+    payloads.write(
+      push.number, length - push.extraPayload, extra: push.extraPayload, push.random, into: &output)
   }
 
+  /// Writes `tokenLength` bytes.
+  ///
   /// Token number i is a pure function of the seed and i, and no two are the same; which one a notification goes to is
   /// drawn.
   @inline(__always)
-  private func writeToken(_ random: NotificationRandom, _ variation: Variation, into output: inout ByteWriter) {
+  func writeToken(of push: WorkloadPush, into output: inout ByteWriter) {
+    guard let length = push.tokenLength else { return }
+    if let token = sample(of: push)?.token { return output.write(token.rawBytes) }
+    writeToken(push.random, length: length, isInvalid: push.hasInvalidToken, into: &output)
+  }
+
+  /// The token of a notification without a fault.
+  @inline(__always)
+  func writeUsualToken(of push: WorkloadPush, into output: inout ByteWriter) {
+    writeToken(push.random, length: tokenLength, isInvalid: false, into: &output)
+  }
+
+  @inline(__always)
+  private func writeToken(
+    _ random: NotificationRandom, length: Int, isInvalid: Bool, into output: inout ByteWriter
+  ) {
     let index = random[.token].multipliedFullWidth(by: tokens).high
     // An odd factor: all are different, and so are their last bytes as long as there are values for them.
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
-    var left = variation.tokenLength
-    if variation.hasInvalidToken {
+    var left = length
+    if isInvalid {
       output.write(bigEndian: SyntheticToken.invalidPrefix)
       left -= 8
     } else if left < 8 {
