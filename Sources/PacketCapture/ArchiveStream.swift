@@ -9,7 +9,7 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
   static var readsItself: Bool { true }
 
   /// The most entries of an archive that are searched for a capture.
-  private static let mostEntries = 10_000
+  private static let maximumEntries = 10_000
 
   private let archive: OpenArchive
   private let limit: Int
@@ -72,7 +72,7 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
         found = found ?? number
       }
       number += 1
-      guard number < mostEntries, try archive.next() != nil else { return (found ?? 0, captures) }
+      guard number < maximumEntries, try archive.next() != nil else { return (found ?? 0, captures) }
     }
   }
 
@@ -112,7 +112,7 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
 /// An archive opened with libarchive, which reads it from beginning to end.
 @safe private struct OpenArchive: ~Copyable {
   /// The most entries that are skipped in a row: folders, and the metadata files that macOS adds.
-  private static let mostPassed = 10_000
+  private static let maximumPassed = 10_000
 
   // Safe: made in init, freed in deinit, never handed out.
   private let archive: OpaquePointer
@@ -165,7 +165,7 @@ struct ArchiveStream: ~Copyable, DecompressionStream {
   /// Advances to the next file and returns its name; `nil` at the end. Folders and the metadata files of macOS are
   /// skipped.
   func next() throws(CaptureError) -> String? {
-    for _ in 0..<Self.mostPassed {
+    for _ in 0..<Self.maximumPassed {
       var entry: OpaquePointer?
       let status = unsafe archive_read_next_header(archive, &entry)
       if status == ARCHIVE_EOF { return nil }

@@ -30,7 +30,7 @@ struct PcapngParser: CaptureParser {
   }
 
   /// Larger counts of packets are damage, and would overflow sums.
-  private static let mostPackets = 1 << 35
+  private static let maximumPackets = 1 << 35
   /// Longer interface names are truncated.
   private static let longestName = 256
 
@@ -174,7 +174,7 @@ struct PcapngParser: CaptureParser {
     Self.forEachOption(window, from: body.lowerBound + 12, to: body.upperBound, bigEndian: bigEndian) {
       code, value, length in
       guard length >= 8 else { return }
-      let count = min(Int(clamping: window.uint64(at: value, bigEndian: bigEndian)), Self.mostPackets)
+      let count = min(Int(clamping: window.uint64(at: value, bigEndian: bigEndian)), Self.maximumPackets)
       switch code {
       case 2:
         loss.started = interface.time(

@@ -19,8 +19,8 @@ struct RecordingReader {
   /// The clock for the silence of a pipe advances only while the reader waits for it. Otherwise, a reader that its
   /// consumer holds up would consider connections silent whose packets are in the pipe.
   private let began = ContinuousClock.now
-  /// The time of that clock that the reassembler was told last.
-  private var told: ContinuousClock.Instant
+  /// The time of that clock of the reassembler's latest tick.
+  private var lastTick: ContinuousClock.Instant
   /// Whether anything becomes due while the pipe is silent.
   private var hasDue = false
   /// The time since which the pipe has been silent; `nil` if it is not.
@@ -49,14 +49,14 @@ struct RecordingReader {
   /// The most packets, and the most copied bytes, of a batch of merged files.
   private static let mergedPackets = 4_096
   private static let mergedBytes = 1 << 19
-  /// The interval at which the reassembler is told the time.
+  /// The interval at which the reassembler learns the time.
   private static let tick = Duration.milliseconds(100)
 
   init(_ recording: Recording, options: CaptureOptions) {
     files = recording.files
     firstNumber = recording.firstNumber
     self.options = options
-    told = began
+    lastTick = began
     if let window = options.reorderWindow {
       order = PacketOrder(window: window, maximumBytes: options.maximumReorderBytes)
     }
@@ -89,10 +89,10 @@ struct RecordingReader {
   /// Tells the reassembler the time while one pipe is read: without packets, the time of packets stands still.
   private mutating func tellTime(_ batch: inout EventBatch, _ reassembler: inout TCPReassembler) {
     guard open.count == 1, next == files.count, open[0].file.size == nil else { return }
-    let now = max(told, began + open[0].file.waited)
+    let now = max(lastTick, began + open[0].file.waited)
     quietSince = isQuiet ? quietSince ?? now : nil
-    if isQuiet || told.duration(to: now) >= Self.tick {
-      told = now
+    if isQuiet || lastTick.duration(to: now) >= Self.tick {
+      lastTick = now
       let blockLength = batch.block.count
       hasDue = reassembler.advance(to: now) {
         batch.add($0, $1, in: .none(blockLength: blockLength))

@@ -77,10 +77,10 @@ struct OpenedInputs {
     do throws(CaptureError) {
       switch try CaptureInput.open(RepeatableInput.path(of: path), options: options) {
       case .packets(let file):
-        tell(file.notes, path)
+        printNotes(file.notes, path)
         add(file)
       case .dump(let dump):
-        tell(dump.notes, path)
+        printNotes(dump.notes, path)
         files += 1
         items.append(.dump(OpenedDump(path, .dump(dump))))
       }
@@ -111,7 +111,7 @@ struct OpenedInputs {
   }
 
   /// Reports how an input was read.
-  private func tell(_ notes: [String], _ path: String) {
+  private func printNotes(_ notes: [String], _ path: String) {
     guard !isQuiet else { return }
     for note in notes { complain("\(Self.name(of: path)): \(note)") }
   }
@@ -148,7 +148,7 @@ struct OpenedInputs {
           continue
         }
         captures += 1
-        tell(file.notes, path)
+        printNotes(file.notes, path)
         add(file)
       } catch {
         captures += 1

@@ -14,7 +14,7 @@ struct InspectionStoryTests {
   @Test("An inspection counts the distinct notifications of an incident as they were", arguments: seeds(40, of: 300))
   func incidents(seed: UInt64) throws {
     let incident = Incident(seed: seed)
-    // What is told one by one, which other tests hold against the truth.
+    // Each story by itself, which other tests hold against the truth.
     let (book, _) = try withTemporaryFile(incident.capture.bytes) { try tell($0) }
     let truth = book.stories
     let report = try incident.capture.inspected()

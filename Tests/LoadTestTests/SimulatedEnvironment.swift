@@ -18,7 +18,7 @@ final class SimulatedEnvironment {
   /// It refuses as its manners say.
   var isRefusing = true
   /// Most connections at a time; others are refused.
-  var mostConnections = Int.max
+  var maximumConnections = Int.max
   /// How many of the load's connections the gateway serves; it closes the others as soon as they are open, or later.
   var served = Int.max
   var refusalDelay = Duration.zero
@@ -111,7 +111,7 @@ final class SimulatedEnvironment {
       return
     }
     _ = loop.scheduleTask(in: .microseconds(Int64(generator.number(10...2_000)))) { [self] in
-      guard door == .open, !isRefused, links.count < mostConnections else {
+      guard door == .open, !isRefused, links.count < maximumConnections else {
         return fail(IOError(errnoCode: ECONNREFUSED, reason: "connect"))
       }
       let isServed = connection.number < served

@@ -195,7 +195,7 @@ struct VerdictTests {
       $0.connections.count = 3
       $0.connections.giveUp = .milliseconds(200)
     }
-    run.environment.mostConnections = 2
+    run.environment.maximumConnections = 2
     let outcome = try run.run()
     expectBalance(outcome, run.environment.books)
     #expect(outcome.books.accepted == 100 && outcome.books.everUp == 2)

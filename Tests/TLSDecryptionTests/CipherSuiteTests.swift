@@ -4,7 +4,7 @@ import Testing
 
 @testable import TLSDecryption
 
-/// What is told from a suite's registered name.
+/// What follows from a suite's registered name.
 @Suite struct CipherSuiteTests {
   struct Row: Sendable, CustomTestStringConvertible {
     var code: UInt16

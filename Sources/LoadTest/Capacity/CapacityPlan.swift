@@ -33,7 +33,7 @@ public struct CapacityPlan: Sendable {
     if connectionsSweep.count >= 3, let most = connectionsSweep.max() {
       // Half as many again as were measured: further than that a check would say more about luck than about the law.
       let count = max(most + 1, most * 3 / 2)
-      sweeps.append(TrialRequest(purpose: .check, seconds: trial, connections: min(Self.mostConnections, count)))
+      sweeps.append(TrialRequest(purpose: .check, seconds: trial, connections: min(Self.maximumConnections, count)))
     }
     for size in batchSweep {
       sweeps.append(TrialRequest(purpose: .batch, seconds: trial, batch: size))
@@ -48,7 +48,7 @@ public struct CapacityPlan: Sendable {
     return sweeps
   }
 
-  private static let mostConnections = 100_000
+  private static let maximumConnections = 100_000
 }
 
 /// The settings of one trial that differ from the common load.

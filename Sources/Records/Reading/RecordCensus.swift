@@ -42,7 +42,7 @@ struct RecordCensus {
     var parts = counts.filter { $0.1 < $0.2 }.map { "\($0.1) of \($0.2) \($0.0)" }
     if summaries == 0 { parts.append("no summary, so more records may be missing") }
     guard !parts.isEmpty else { return nil }
-    return "The records are incomplete: they have only \(parts.joined(separator: ", ")). What is told is of these."
+    return "The records are incomplete: they have only \(parts.joined(separator: ", ")). The facts below are of these."
   }
 }
 

@@ -9,7 +9,7 @@ struct CapacitySchedule {
   let text: String
 
   /// The most connections of any trial.
-  func mostConnections(_ load: LoadPlan) -> Int {
+  func maximumConnections(_ load: LoadPlan) -> Int {
     sweeps.reduce(load.connections.count) { max($0, $1.connections ?? 0) }
   }
 

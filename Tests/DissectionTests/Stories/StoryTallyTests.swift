@@ -15,7 +15,7 @@ struct StoryTallyTests {
   )
   func incidents(seed: UInt64) throws {
     let incident = Incident(seed: seed)
-    // What is told one by one, which other tests hold against the truth.
+    // Each story by itself, which other tests hold against the truth.
     let truth = try withTemporaryFile(incident.capture.bytes) { try tell($0).book.stories }
     let tally = StoryTally(listed: 1_000)
     try withTemporaryFile(incident.capture.bytes) { path in

@@ -182,7 +182,7 @@ final class StoryBook: StorySink {
   func receive(_ summary: StorySummary) { summaries.append(summary) }
 }
 
-/// What is told of a recording.
+/// What is expected of a recording.
 func tell(
   _ path: String, _ options: StoryCollector.Options = StoryCollector.Options()
 ) throws -> (book: StoryBook, hasSpilled: Bool) {
