@@ -13,8 +13,9 @@ extension Ledger {
 
   private static let counts: [WritableKeyPath<Ledger, Int> & Sendable] = [
     \.gateway.connections, \.gateway.handshakes, \.gateway.resumed, \.gateway.handshakeFailures, \.gateway.refused,
-    \.gateway.received, \.gateway.accepted, \.gateway.discarded, \.gateway.malformed, \.gateway.incomplete,
-    \.gateway.errorResponsesIncomplete, \.gateway.bytes,
+    \.gateway.received, \.gateway.accepted, \.gateway.discarded, \.gateway.binary.malformed,
+    \.gateway.binary.incomplete,
+    \.gateway.binary.errorResponsesIncomplete, \.gateway.bytes,
     \.devices.delivered, \.devices.coalesced, \.devices.expired, \.devices.dropped, \.devices.stored,
     \.devices.uninstalled,
     \.feedback.connections, \.feedback.handshakeFailures, \.feedback.completed, \.feedback.tuplesSent,
@@ -25,7 +26,7 @@ extension Ledger {
   private mutating func add(_ other: Ledger) {
     for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
     gateway.rejected.merge(other.gateway.rejected, uniquingKeysWith: sum)
-    gateway.errorResponses.merge(other.gateway.errorResponses, uniquingKeysWith: sum)
+    gateway.binary.errorResponses.merge(other.gateway.binary.errorResponses, uniquingKeysWith: sum)
     if let others = other.payloads {
       var payloads = payloads ?? Payloads()
       payloads.kinds.merge(others.kinds, uniquingKeysWith: sum)

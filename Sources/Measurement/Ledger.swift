@@ -47,19 +47,27 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var rejected: [String: Int] = [:]
     /// Notifications that arrived after a rejection or a shutdown on the same connection, and were never read.
     public var discarded = 0
-    /// The part of `rejected` that is not a frame of the protocol.
-    public var malformed = 0
-    /// Connections that ended inside a frame, which is in no other count.
-    public var incomplete = 0
-    /// Error responses that were sent completely (six bytes), by status.
-    public var errorResponses: [String: Int] = [:]
-    /// Error responses that are not in `errorResponses`, because their connection closed before all six bytes were
-    /// sent.
-    public var errorResponsesIncomplete = 0
+    /// What only the binary protocol has.
+    public var binary = Binary()
     /// Plaintext bytes from providers.
     public var bytes = 0
 
     package init() {}
+
+    /// Counts of frames, and of a protocol whose only answer is an error. In the document they are among the gateway's
+    /// other counts.
+    public struct Binary: Sendable, Equatable {
+      /// The part of `rejected` that is not a frame of the protocol.
+      public var malformed = 0
+      /// Connections that ended inside a frame, which is in no other count.
+      public var incomplete = 0
+      /// Error responses that were sent completely (six bytes), by status.
+      public var errorResponses: [String: Int] = [:]
+      /// Error responses that are not in `errorResponses`, because their connection closed before all six bytes were
+      /// sent.
+      public var errorResponsesIncomplete = 0
+      package init() {}
+    }
   }
 
   /// The judged payloads of notifications; not part of the balance.
@@ -181,6 +189,11 @@ public struct Ledger: Sendable, Equatable, Codable {
 // Ledgers from before there was a count can be read: nothing was counted.
 
 extension Ledger.Gateway {
+  private enum CodingKeys: String, CodingKey {
+    case connections, handshakes, resumed, handshakeFailures, refused, received, accepted, rejected, discarded
+    case malformed, incomplete, errorResponses, errorResponsesIncomplete, bytes
+  }
+
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     connections = try container.decode(Int.self, forKey: .connections)
@@ -192,11 +205,29 @@ extension Ledger.Gateway {
     accepted = try container.decode(Int.self, forKey: .accepted)
     rejected = try container.decode([String: Int].self, forKey: .rejected)
     discarded = try container.decode(Int.self, forKey: .discarded)
-    malformed = try container.decode(Int.self, forKey: .malformed)
-    incomplete = try container.decode(Int.self, forKey: .incomplete)
-    errorResponses = try container.decode([String: Int].self, forKey: .errorResponses)
-    errorResponsesIncomplete = try container.decodeIfPresent(Int.self, forKey: .errorResponsesIncomplete) ?? 0
+    binary.malformed = try container.decode(Int.self, forKey: .malformed)
+    binary.incomplete = try container.decode(Int.self, forKey: .incomplete)
+    binary.errorResponses = try container.decode([String: Int].self, forKey: .errorResponses)
+    binary.errorResponsesIncomplete = try container.decodeIfPresent(Int.self, forKey: .errorResponsesIncomplete) ?? 0
     bytes = try container.decode(Int.self, forKey: .bytes)
+  }
+
+  public func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encode(connections, forKey: .connections)
+    try container.encode(handshakes, forKey: .handshakes)
+    try container.encode(resumed, forKey: .resumed)
+    try container.encode(handshakeFailures, forKey: .handshakeFailures)
+    try container.encode(refused, forKey: .refused)
+    try container.encode(received, forKey: .received)
+    try container.encode(accepted, forKey: .accepted)
+    try container.encode(rejected, forKey: .rejected)
+    try container.encode(discarded, forKey: .discarded)
+    try container.encode(binary.malformed, forKey: .malformed)
+    try container.encode(binary.incomplete, forKey: .incomplete)
+    try container.encode(binary.errorResponses, forKey: .errorResponses)
+    try container.encode(binary.errorResponsesIncomplete, forKey: .errorResponsesIncomplete)
+    try container.encode(bytes, forKey: .bytes)
   }
 }
 

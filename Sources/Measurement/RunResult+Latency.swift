@@ -150,7 +150,7 @@ extension RunResult {
     for histogram in Latency.histograms {
       if let name = histogram.metric { metrics.append((name, { histogram.value(in: $0) })) }
     }
-    metrics.append(("loss_window", { $0.lossWindow }))
+    metrics.append(("loss_window", { $0.binary.lossWindow }))
     return metrics
   }()
 

@@ -117,10 +117,11 @@ extension RunResult {
   /// Whether every histogram has its expected unit, so that they can be added.
   private var hasUnits: Bool {
     func has(_ batches: Batches) -> Bool { batches.notifications.unit == .count && batches.bytes.unit == .bytes }
-    return latency.hasUnits && has(batches) && lossWindow.unit == .count && resources.loopLagUs.unit == .microseconds
+    return latency.hasUnits && has(batches) && binary.lossWindow.unit == .count
+      && resources.loopLagUs.unit == .microseconds
       && phases.allSatisfy {
         $0.sendLagUs.unit == .microseconds && ($0.latency?.hasUnits ?? true) && ($0.batches.map(has) ?? true)
-          && ($0.lossWindow.map { $0.unit == .count } ?? true)
+          && ($0.binary.lossWindow.map { $0.unit == .count } ?? true)
       }
   }
 
@@ -188,16 +189,16 @@ extension RunResult {
   private mutating func add(_ other: RunResult) {
     latency.merge(other.latency)
     batches.add(other.batches)
-    lossWindow.merge(other.lossWindow)
+    binary.lossWindow.merge(other.binary.lossWindow)
     resources.loopLagUs.merge(other.resources.loopLagUs)
     notifications += other.notifications
     sendings += other.sendings
     schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
     schedule.unsent = sum(schedule.unsent, other.schedule.unsent)
     connections += other.connections
-    errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
-    answers.unresolved = sum(answers.unresolved, other.answers.unresolved)
-    answers.strayBytes = sum(answers.strayBytes, other.answers.strayBytes)
+    binary.errorResponses.merge(other.binary.errorResponses, uniquingKeysWith: sum)
+    binary.answers.unresolved = sum(binary.answers.unresolved, other.binary.answers.unresolved)
+    binary.answers.strayBytes = sum(binary.answers.strayBytes, other.binary.answers.strayBytes)
     resources.cpuUserS = finite(resources.cpuUserS + other.resources.cpuUserS)
     resources.cpuSystemS = finite(resources.cpuSystemS + other.resources.cpuSystemS)
     resources.maxRssBytes = sum(resources.maxRssBytes, other.resources.maxRssBytes)
@@ -347,10 +348,10 @@ extension RunResult.Notifications {
 
 extension RunResult.Sendings {
   fileprivate static func += (sum: inout Self, other: Self) {
-    for path in [\.written, \.resent, \.accepted, \.rejected, \.discarded, \.unknown, \.markers]
+    for path in [\.written, \.resent, \.accepted, \.rejected, \.discarded, \.unknown, \.binary.markers]
       as [WritableKeyPath<Self, Int>]
     { sum.add(other, path) }
-    sum.markersAnswered = both(sum.markersAnswered, other.markersAnswered, Measurement.sum)
+    sum.binary.markersAnswered = both(sum.binary.markersAnswered, other.binary.markersAnswered, Measurement.sum)
   }
 }
 
@@ -372,14 +373,14 @@ extension RunResult.Phase {
     sendings += other.sendings
     skipped = sum(skipped, other.skipped)
     connections += other.connections
-    errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
+    binary.errorResponses.merge(other.binary.errorResponses, uniquingKeysWith: sum)
     sendLagUs.merge(other.sendLagUs)
     // Together they wrote over the longer of both.
     let (a, b) = (self.seconds, other.seconds)
     rates = both(rates, other.rates) { $0.joined(a, $1, b) }
     latency = both(latency, other.latency) { $0.merging($1) }
     batches = both(batches, other.batches) { $0.adding($1) }
-    lossWindow = both(lossWindow, other.lossWindow) { $0.merging($1) }
+    binary.lossWindow = both(binary.lossWindow, other.binary.lossWindow) { $0.merging($1) }
     seconds = max(seconds, other.seconds)
   }
 }

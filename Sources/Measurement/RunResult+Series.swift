@@ -92,14 +92,23 @@ extension RunResult {
     public var sendings = Sendings()
     public var skipped = 0
     public var connections = Connections()
-    public var errorResponses: [String: Int] = [:]
+    /// What only the binary protocol has.
+    public var binary = Binary()
     public var sendLagUs = LatencyHistogram(.microseconds)
     /// `nil` in documents of 0.1.0, like the next two.
     public var rates: Rates?
     public var latency: Latency?
     public var batches: Batches?
-    public var lossWindow: LatencyHistogram?
     package init() {}
+
+    /// Figures of a protocol whose only answer is an error. In the document they are among the phase's other fields.
+    public struct Binary: Sendable, Equatable {
+      /// Error responses, by status.
+      public var errorResponses: [String: Int] = [:]
+      /// The number of notifications that each error response discarded; `nil` in documents of 0.1.0.
+      public var lossWindow: LatencyHistogram?
+      package init() {}
+    }
   }
 
   /// Each connection over time, up to a limit.
@@ -164,23 +173,5 @@ extension RunResult.Sample {
     stalledMs = try container.decodeIfPresent(Double.self, forKey: .stalledMs)
     cpu = try container.decode(Double.self, forKey: .cpu)
     rssBytes = try container.decodeIfPresent(Int.self, forKey: .rssBytes) ?? 0
-  }
-}
-
-extension RunResult.Phase {
-  public init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
-    name = try container.decode(RunPhase.self, forKey: .name)
-    seconds = try container.decode(Double.self, forKey: .seconds)
-    notifications = try container.decode(RunResult.Notifications.self, forKey: .notifications)
-    sendings = try container.decode(RunResult.Sendings.self, forKey: .sendings)
-    skipped = try container.decodeIfPresent(Int.self, forKey: .skipped) ?? 0
-    connections = try container.decode(RunResult.Connections.self, forKey: .connections)
-    errorResponses = try container.decode([String: Int].self, forKey: .errorResponses)
-    sendLagUs = try container.decode(LatencyHistogram.self, forKey: .sendLagUs)
-    rates = try container.decodeIfPresent(RunResult.Rates.self, forKey: .rates)
-    latency = try container.decodeIfPresent(RunResult.Latency.self, forKey: .latency)
-    batches = try container.decodeIfPresent(RunResult.Batches.self, forKey: .batches)
-    lossWindow = try container.decodeIfPresent(LatencyHistogram.self, forKey: .lossWindow)
   }
 }

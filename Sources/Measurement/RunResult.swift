@@ -36,18 +36,14 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var schedule = Schedule()
   /// The rates of the measured phase.
   public var rates = Rates()
-  /// Error responses in the whole run, by status.
-  public var errorResponses: [String: Int] = [:]
-  /// Responses and bytes of the gateway that settle no notification, in the whole run.
-  public var answers = Answers()
+  /// What only the binary protocol has.
+  public var binary = Binary()
   /// Attempts, connections and how they ended, in the whole run.
   public var connections = Connections()
   /// The latencies of the measured phase.
   public var latency = Latency()
   /// The sizes of writes in the measured phase.
   public var batches = Batches()
-  /// The number of notifications that each error response discarded, in the measured phase.
-  public var lossWindow = LatencyHistogram(.count)
   /// The run second by second.
   public var series: [Sample] = []
   /// `nil` in documents from before there were bins, and of merged parts, whose clocks are not that near to each other.
@@ -134,13 +130,20 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var discarded = 0
     /// The part of `written` whose fate is unknown.
     public var unknown = 0
-    /// Notifications that are invalid on purpose, so that the error response proves the earlier ones accepted; in no
-    /// other count.
-    public var markers = 0
-    /// Markers that an error response named; others were discarded after an error, or got no answer. `nil` in older
-    /// documents.
-    public var markersAnswered: Int?
+    /// What only the binary protocol has.
+    public var binary = Binary()
     package init() {}
+
+    /// Counts of a protocol that does not acknowledge. In the document they are among the other counts of sendings.
+    public struct Binary: Sendable, Equatable {
+      /// Notifications that are invalid on purpose, so that the error response proves the earlier ones accepted; in no
+      /// other count.
+      public var markers = 0
+      /// Markers that an error response named; others were discarded after an error, or got no answer. `nil` in older
+      /// documents.
+      public var markersAnswered: Int?
+      package init() {}
+    }
   }
 
   /// Notifications that the schedule asked for and that were not sent.
@@ -171,6 +174,17 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var writtenBytesPerS: Double?
     /// `nil` in documents of 0.1.0, and in `phases`.
     public var basis: Basis?
+    package init() {}
+  }
+
+  /// Figures of a protocol whose only answer is an error. In the document they are among the result's other fields.
+  public struct Binary: Sendable, Equatable {
+    /// Error responses in the whole run, by status.
+    public var errorResponses: [String: Int] = [:]
+    /// Responses and bytes of the gateway that settle no notification, in the whole run.
+    public var answers = Answers()
+    /// The number of notifications that each error response discarded, in the measured phase.
+    public var lossWindow = LatencyHistogram(.count)
     package init() {}
   }
 

@@ -25,7 +25,7 @@ struct LoadCommandTests {
     #expect(sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown)
     #expect(ledger.gateway.accepted >= sendings.accepted)
     #expect(ledger.gateway.accepted <= sendings.accepted + sendings.unknown)
-    #expect(ledger.gateway.received <= sendings.written + sendings.markers)
+    #expect(ledger.gateway.received <= sendings.written + sendings.binary.markers)
     #expect(result.verdict.invariants.allSatisfy { $0.holds })
   }
 
@@ -45,8 +45,8 @@ struct LoadCommandTests {
       #expect(result.notifications.accepted == 20_000)
       #expect(ledger.gateway.accepted == 20_000)
       // One for each connection that carried something.
-      #expect(result.sendings.markers == ledger.gateway.rejected["2"])
-      #expect(ledger.gateway.received == 20_000 + result.sendings.markers)
+      #expect(result.sendings.binary.markers == ledger.gateway.rejected["2"])
+      #expect(ledger.gateway.received == 20_000 + result.sendings.binary.markers)
       // As fast as it goes every write is a record that the next notification would not have fitted into, but for the last
       // of each connection.
       let reasons = result.batches.flushReasons
@@ -90,10 +90,11 @@ struct LoadCommandTests {
       #expect(result.notifications.generated == 20_000)
       #expect(result.notifications.unknown == 0)
       #expect(ledger.gateway.accepted == result.notifications.accepted)
-      #expect(result.errorResponses["7"] == ledger.gateway.rejected["7"])
-      #expect(result.errorResponses["128"] == ledger.gateway.rejected["128"])
+      #expect(result.binary.errorResponses["7"] == ledger.gateway.rejected["7"])
+      #expect(result.binary.errorResponses["128"] == ledger.gateway.rejected["128"])
       #expect(
-        ledger.gateway.rejected["2"] == (result.errorResponses["2"] ?? 0) + (result.sendings.markersAnswered ?? 0))
+        ledger.gateway.rejected["2"] == (result.binary.errorResponses["2"] ?? 0)
+          + (result.sendings.binary.markersAnswered ?? 0))
     }
   }
 
@@ -147,20 +148,20 @@ struct LoadCommandTests {
       // What was handed to the transport and not sent when the connection ended is in no capture. It was discarded, or is
       // unknown where the gateway shut down a connection that had carried nothing yet.
       let captured = try #require(summary["notifications"] as? Int)
-      let unsent = result.sendings.written + result.sendings.markers - captured
+      let unsent = result.sendings.written + result.sendings.binary.markers - captured
       #expect(unsent >= 0)
       #expect(fates["accepted"] == result.sendings.accepted)
       #expect(fates["accepted"] == ledger.gateway.accepted)
       // A marker that was written while an error response was under way was not answered, but discarded.
-      let answered = try #require(result.sendings.markersAnswered)
-      let lostMarkers = result.sendings.markers - answered
+      let answered = try #require(result.sendings.binary.markersAnswered)
+      let lostMarkers = result.sendings.binary.markers - answered
       #expect(lostMarkers >= 0)
       #expect(fates["rejected"] == result.sendings.rejected + answered)
       let (discarded, unknown) = (try #require(fates["discarded"]), try #require(fates["unknown"]))
       #expect(discarded + unknown == result.sendings.discarded + result.sendings.unknown + lostMarkers - unsent)
       #expect(discarded <= result.sendings.discarded + lostMarkers)
       #expect(unknown <= result.sendings.unknown + lostMarkers)
-      #expect(report["error_count"] as? Int == ledger.gateway.errorResponses.values.reduce(0, +))
+      #expect(report["error_count"] as? Int == ledger.gateway.binary.errorResponses.values.reduce(0, +))
 
       // Each by its identifier: number n of the stream carries n + 1.
       let decoded = try RunningProcess(Command.path, ["decode"] + arguments, in: command.folder).end()

@@ -215,7 +215,7 @@ struct LoadEndTests {
         ] + LoadProcess.patience, in: command.folder
       ).end()
       gateway.send(SIGKILL)
-      let answers = try LoadProcess.result(in: command).answers
+      let answers = try LoadProcess.result(in: command).binary.answers
       #expect(answers.unresolved >= 1, "\(outcome.errors)")
       #expect(answers.strayBytes == 2 * answers.unresolved)
       #expect(outcome.output.contains("with unknown identifiers, "))

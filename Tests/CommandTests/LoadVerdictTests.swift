@@ -66,7 +66,7 @@ struct LoadVerdictTests {
       #expect(outcome.output.contains("\n✗ nothing was proven accepted: none of "), "\(outcome.output)")
       #expect(outcome.output.contains("--markers off"))
       #expect(!outcome.output.contains("✓ markers"))
-      #expect(result.sendings.markersAnswered == 0 && result.notifications.unproven > 0)
+      #expect(result.sendings.binary.markersAnswered == 0 && result.notifications.unproven > 0)
 
       // Without markers nothing can be proven: neither green nor red.
       let (unproven, open) = try load(arguments + ["--markers", "off"], in: command)

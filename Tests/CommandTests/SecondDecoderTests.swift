@@ -146,16 +146,16 @@ struct SecondDecoderTests {
       #expect(refusals.map(\.status) == (theirs.rejected.map { [$0.status] } ?? []), "\(theirs.client)")
     }
     func total(_ fate: String) -> Int { connections.reduce(0) { $0 + $1.count(fate) } }
-    let answered = try #require(result.sendings.markersAnswered)
+    let answered = try #require(result.sendings.binary.markersAnswered)
     #expect(total("accepted") == result.sendings.accepted)
     #expect(total("accepted") == ledger.gateway.accepted)
     #expect(total("rejected") == result.sendings.rejected + answered)
     let unsent =
-      result.sendings.written + result.sendings.markers - connections.reduce(0) { $0 + ($1.frames?.count ?? 0) }
+      result.sendings.written + result.sendings.binary.markers - connections.reduce(0) { $0 + ($1.frames?.count ?? 0) }
     #expect(unsent >= 0)
     #expect(
       total("discarded") + total("unknown") == result.sendings.discarded + result.sendings.unknown
-        + result.sendings.markers - answered - unsent)
+        + result.sendings.binary.markers - answered - unsent)
   }
 
   /// Each frame is, byte by byte, what its number stands for in the plan; each number was accepted once, or refused with

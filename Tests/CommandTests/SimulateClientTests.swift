@@ -33,7 +33,7 @@ struct SimulateClientTests {
       #expect(ledger.gateway.rejected == ["2": 1])
       #expect(ledger.gateway.discarded == 0)
       #expect(ledger.gateway.bytes == frames.count)
-      #expect(ledger.gateway.errorResponses == ["2": 1])
+      #expect(ledger.gateway.binary.errorResponses == ["2": 1])
     }
   }
 
@@ -132,7 +132,7 @@ struct SimulateClientTests {
       // A marker that was written behind a rejected notification is discarded with the others.
       #expect(gateway.rejected == ["8": 1, "7": 1, "2": 1])
       #expect(gateway.received == sent.written + sent.markers)
-      #expect(gateway.errorResponses.values.reduce(0, +) == 3)
+      #expect(gateway.binary.errorResponses.values.reduce(0, +) == 3)
     }
   }
 
@@ -144,7 +144,7 @@ struct SimulateClientTests {
       #expect(sent.shutdowns == [300, 600, 900])
       let ledger = try simulator.stop()
       #expect(ledger.gateway.accepted == 1_000)
-      #expect(ledger.gateway.errorResponses == ["10": 3, "2": 1])
+      #expect(ledger.gateway.binary.errorResponses == ["10": 3, "2": 1])
       #expect(ledger.gateway.received == sent.written + sent.markers)
       #expect(ledger.connections.map(\.end) == [.shutdown, .shutdown, .shutdown, .rejected])
       #expect(ledger.connections.map(\.accepted) == [300, 300, 300, 100])

@@ -24,7 +24,7 @@ struct SimulateEndTests {
       #expect(outcome.output.contains("notifications  10 received = 10 accepted + 0 rejected + 0 discarded"))
       let ledger = try simulator.ledger()
       #expect(ledger.gateway.accepted == 10)
-      #expect(ledger.gateway.errorResponses == ["10": 1])
+      #expect(ledger.gateway.binary.errorResponses == ["10": 1])
       #expect(ledger.connections.map(\.end) == [.shutdown])
     }
   }
@@ -100,7 +100,7 @@ struct SimulateEndTests {
       let ledger = try simulator.stop()
       #expect(ledger.gateway.connections == 3)
       #expect(ledger.gateway.accepted == 60)
-      #expect(ledger.gateway.errorResponses == ["10": 3])
+      #expect(ledger.gateway.binary.errorResponses == ["10": 3])
     }
   }
 

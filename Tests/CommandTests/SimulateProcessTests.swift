@@ -83,7 +83,7 @@ struct SimulateProcessTests {
       #expect(outcome.status == 74)
       #expect(outcome.errors.contains("list.sqlite: "))
       let ledger = try simulator.ledger()
-      #expect(ledger.gateway.errorResponses == [:])
+      #expect(ledger.gateway.binary.errorResponses == [:])
       #expect(ledger.feedback.lost > 0)
       #expect(ledger.feedback.lost + ledger.feedback.waiting == ledger.devices.uninstalled)
       #expect(outcome.output.contains(#/ waiting, [\d,]+ lost\n/#))

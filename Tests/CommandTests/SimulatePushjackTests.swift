@@ -64,7 +64,7 @@ struct SimulatePushjackTests {
       let ledger = try simulator.stop()
       #expect(ledger.gateway.accepted == report.successes + report.failures)
       #expect(ledger.gateway.rejected.isEmpty)
-      #expect(ledger.gateway.errorResponses == ["10": 2])
+      #expect(ledger.gateway.binary.errorResponses == ["10": 2])
       #expect(ledger.connections.map(\.accepted) == [450, 450, 100])
     }
   }
@@ -100,7 +100,7 @@ struct SimulatePushjackTests {
       #expect(gateway.accepted == 299)
       #expect(gateway.rejected == ["8": 1])
       #expect(gateway.received <= 1_000)
-      #expect(gateway.errorResponses.isEmpty)
+      #expect(gateway.binary.errorResponses.isEmpty)
     }
   }
 

@@ -35,7 +35,7 @@ struct BooksTests {
     #expect(ledger.gateway.accepted == cuts.count)
     #expect(ledger.gateway.rejected == ["8": cuts.count])
     #expect(ledger.gateway.discarded == cuts.count)
-    #expect(ledger.gateway.incomplete == 0)
+    #expect(ledger.gateway.binary.incomplete == 0)
   }
 
   @Test("Byte by byte", arguments: [false, true])
@@ -138,8 +138,8 @@ struct BooksTests {
       ])
     #expect(ledger.connections.map(\.received) == [4, 2, 2, 1, 1, 2, 1, 2])
     #expect(ledger.connections.map(\.accepted) == [2, 2, 2, 1, 1, 1, 0, 0])
-    #expect(ledger.gateway.incomplete == 3)
-    #expect(ledger.gateway.malformed == 1)
+    #expect(ledger.gateway.binary.incomplete == 3)
+    #expect(ledger.gateway.binary.malformed == 1)
     #expect(ledger.connections.allSatisfy { $0.topic == Simulation.topic && $0.opened <= $0.closed })
   }
 
@@ -213,7 +213,7 @@ struct BooksTests {
     #expect(ledger.gateway.accepted == fates.accepted)
     #expect(ledger.gateway.rejected.values.reduce(0, +) == fates.rejected)
     #expect(ledger.gateway.discarded == fates.discarded)
-    #expect(ledger.gateway.errorResponses.values.reduce(0, +) == 20)
+    #expect(ledger.gateway.binary.errorResponses.values.reduce(0, +) == 20)
     #expect(ledger.devices.uninstalled > 0 && ledger.devices.delivered > 0)
   }
 }

@@ -341,7 +341,7 @@ struct FeedbackTransferTests {
         }
       }
       #expect(answer == .success([]) || answer == .failure(.reset) || answer == .failure(.pipe))
-      #expect(ledger.gateway.errorResponses == [:])
+      #expect(ledger.gateway.binary.errorResponses == [:])
       #expect(ledger.connections.map(\.end) == [.feedbackLost])
       #expect(ledger.connections.first?.error?.contains("full") == true)
       #expect(ledger.devices.uninstalled == ledger.feedback.waiting + ledger.feedback.lost)
@@ -375,7 +375,7 @@ struct FeedbackTransferTests {
         return answer
       }
       #expect(answer == .success([]))
-      #expect(ledger.gateway.rejected == ["8": 1] && ledger.gateway.errorResponses == [:])
+      #expect(ledger.gateway.rejected == ["8": 1] && ledger.gateway.binary.errorResponses == [:])
       #expect(ledger.connections.map(\.end) == [.feedbackLost])
       try await list.close()
     }

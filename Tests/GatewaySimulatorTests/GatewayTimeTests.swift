@@ -81,7 +81,7 @@ struct GatewayTimeTests {
     #expect(silent.closedAt == arrival.time)
     client.close()
     let ledger = gateway.end()
-    #expect(ledger.gateway.errorResponses == ["10": 1])
+    #expect(ledger.gateway.binary.errorResponses == ["10": 1])
     #expect(ledger.connections.map(\.end) == [.lifetime, .lifetime])
   }
 
@@ -103,7 +103,7 @@ struct GatewayTimeTests {
     #expect(closed > start + timeout && closed <= start + timeout + Self.lateness)
     let ledger = gateway.end()
     #expect(ledger.gateway.accepted == 1)
-    #expect(ledger.gateway.incomplete == 1)
+    #expect(ledger.gateway.binary.incomplete == 1)
     #expect(ledger.connections.map(\.end) == [.frameTimeout])
   }
 
@@ -128,7 +128,7 @@ struct GatewayTimeTests {
     #expect(closed > start + .seconds(1) && closed <= start + .seconds(1) + Self.lateness)
     let ledger = gateway.end()
     #expect(ledger.gateway.accepted == 1)
-    #expect(ledger.gateway.incomplete == 1)
+    #expect(ledger.gateway.binary.incomplete == 1)
     #expect(ledger.connections.map(\.end) == [.frameTimeout])
   }
 
@@ -248,7 +248,7 @@ struct GatewayTimeTests {
     // Each is drawn.
     #expect(delays.count > 15)
     let ledger = gateway.end()
-    #expect(ledger.gateway.errorResponses == ["8": 20])
+    #expect(ledger.gateway.binary.errorResponses == ["8": 20])
     #expect(ledger.gateway.discarded == 40)
   }
 
@@ -393,7 +393,7 @@ struct GatewayTimeTests {
     gateway.advance(by: pause + max(idle, timeout) + .seconds(1))
     let end = gateway.end()
     #expect([.idle, .frameTimeout].contains(end.connections.first?.end))
-    #expect(end.gateway.accepted == 20 && end.gateway.incomplete == 1)
+    #expect(end.gateway.accepted == 20 && end.gateway.binary.incomplete == 1)
   }
 
   /// Pauses that lie between two looks at the deadlines, too.
@@ -466,6 +466,6 @@ struct GatewayTimeTests {
     #expect(ledger.gateway.accepted == runs)
     #expect(ledger.gateway.rejected == ["8": runs])
     #expect(ledger.gateway.discarded == runs)
-    #expect(ledger.gateway.incomplete == 0)
+    #expect(ledger.gateway.binary.incomplete == 0)
   }
 }

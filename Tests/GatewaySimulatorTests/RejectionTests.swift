@@ -39,7 +39,7 @@ struct RejectionTests {
     }
     #expect(refused == (1...count).filter { $0 % interval == 0 }.map { UInt32($0) })
     #expect(ledger.gateway.rejected == ["1": count / interval])
-    #expect(ledger.gateway.errorResponses == ["1": count / interval])
+    #expect(ledger.gateway.binary.errorResponses == ["1": count / interval])
     #expect(ledger.gateway.accepted == count - count / interval)
   }
 
@@ -118,7 +118,7 @@ struct AnswerTests {
       return ContinuousClock.now - start
     }
     #expect(taken >= .milliseconds(300))
-    #expect(ledger.gateway.errorResponses == ["8": 1])
+    #expect(ledger.gateway.binary.errorResponses == ["8": 1])
   }
 
   @Test("Every version of TLS", arguments: [.tls10, .tls11, .tls12, .tls13] as [TLSVersion])
@@ -205,7 +205,7 @@ struct AnswerTests {
     case .rst: #expect(answer == .failure(.reset))
     }
     #expect(ledger.gateway.rejected == ["8": 1])
-    #expect(ledger.gateway.errorResponses == (ending == .response ? ["8": 1] : [:]))
+    #expect(ledger.gateway.binary.errorResponses == (ending == .response ? ["8": 1] : [:]))
     #expect(ledger.connections.map(\.end) == [.rejected])
     #expect(ledger.gateway.discarded == 1)
     let events = lines.filter { $0.contains("response\"") }
@@ -266,8 +266,8 @@ struct AnswerTests {
       }
     }
     #expect(ledger.gateway.rejected == ["8": 1])
-    #expect(ledger.gateway.errorResponses == [:])
-    #expect(ledger.gateway.errorResponsesIncomplete == 1)
+    #expect(ledger.gateway.binary.errorResponses == [:])
+    #expect(ledger.gateway.binary.errorResponsesIncomplete == 1)
     let event = lines.filter { $0.contains("error_response") }
     #expect(event.count == 1)
     #expect(event.first?.contains(#""event":"error_response_incomplete""#) == true)
@@ -285,7 +285,7 @@ struct AnswerTests {
     #expect(ledger.gateway.accepted == 3)
     #expect(ledger.gateway.discarded == 2)
     #expect(ledger.gateway.rejected == [:])
-    #expect(ledger.gateway.errorResponses == ["10": 1])
+    #expect(ledger.gateway.binary.errorResponses == ["10": 1])
     #expect(ledger.connections.map(\.end) == [.shutdown])
     #expect(ledger.connections.first?.rejected == nil)
   }

@@ -53,7 +53,7 @@ struct RobustnessTests {
     #expect(answer == response(.missingDeviceToken, 1))
     #expect(ledger.gateway.accepted >= 3)
     // A first byte of 0, 1 or 2 may be a frame.
-    #expect(ledger.gateway.malformed + (ledger.gateway.rejected["5"] ?? 0) >= 1)
+    #expect(ledger.gateway.binary.malformed + (ledger.gateway.rejected["5"] ?? 0) >= 1)
   }
 
   @Test("A frame of 4 GB is no frame")
@@ -68,7 +68,7 @@ struct RobustnessTests {
     }
     #expect(answer == response(.protocolError, 0))
     #expect(ledger.gateway.accepted == 2)
-    #expect(ledger.gateway.malformed == 1)
+    #expect(ledger.gateway.binary.malformed == 1)
     #expect(ledger.gateway.received == 3)
   }
 
@@ -128,7 +128,7 @@ struct RobustnessTests {
         for _ in 0..<4 { senders.addTask { try Self.sendUntilAnswered(simulation.client()) } }
         #expect(await simulation.wait { $0.gateway.accepted > 20_000 && $0.gateway.handshakes == 4 })
         let ledger = await simulation.stop()
-        #expect(ledger.gateway.errorResponses == ["10": 4])
+        #expect(ledger.gateway.binary.errorResponses == ["10": 4])
         return try await senders.reduce(into: [Int]()) { $0.append($1) }
       }
     }

@@ -152,8 +152,8 @@ func expectBalance(_ ledger: Ledger, sourceLocation: SourceLocation = #_sourceLo
       + devices.uninstalled, "accepted = what became of it for devices")
   expect(gateway.connections == gateway.handshakes + gateway.handshakeFailures, "connections = handshakes + failures")
   expect(gateway.connections == connections.count + ledger.connectionsOmitted, "every connection is listed or omitted")
-  expect(gateway.malformed <= rejected, "malformed is a part of rejected")
-  for (status, count) in gateway.errorResponses where status != "10" {
+  expect(gateway.binary.malformed <= rejected, "malformed is a part of rejected")
+  for (status, count) in gateway.binary.errorResponses where status != "10" {
     expect(count <= gateway.rejected[status] ?? 0, "no more error responses than rejections")
   }
   guard ledger.connectionsOmitted == 0 else { return }

@@ -56,9 +56,9 @@ struct TallyTests {
     let gateway = Self.tally(1).gateway
     #expect([gateway.connections, gateway.handshakes, gateway.resumed, gateway.handshakeFailures] == [1, 3, 4, 5])
     #expect([gateway.refused, gateway.received, gateway.accepted, gateway.discarded] == [6, 7, 8, 9])
-    #expect([gateway.malformed, gateway.incomplete, gateway.bytes] == [10, 11, 12])
-    #expect(gateway.rejected == ["8": 22, "7": 23] && gateway.errorResponses == ["8": 24])
-    #expect(gateway.errorResponsesIncomplete == 13)
+    #expect([gateway.binary.malformed, gateway.binary.incomplete, gateway.bytes] == [10, 11, 12])
+    #expect(gateway.rejected == ["8": 22, "7": 23] && gateway.binary.errorResponses == ["8": 24])
+    #expect(gateway.binary.errorResponsesIncomplete == 13)
   }
 
   @Test("Connections are listed up to a limit, and counted beyond", arguments: [0, 1, 3])

@@ -323,18 +323,18 @@ struct AdmissionTests {
         _ = client.sendSome(half)
         hanging.append(client)
         // Three of them fit.
-        #expect(await simulation.wait { $0.gateway.incomplete == max(0, number - 3) })
+        #expect(await simulation.wait { $0.gateway.binary.incomplete == max(0, number - 3) })
         #expect(await simulation.wait { _ in await simulation.openConnections().gateway == min(number, 3) })
       }
       // The oldest are gone, the others go on.
       for client in hanging[..<3] { #expect(try client.receiveAll().isEmpty) }
       for client in hanging[3...] { client.close() }
-      #expect(await simulation.wait { $0.gateway.incomplete == 6 })
+      #expect(await simulation.wait { $0.gateway.binary.incomplete == 6 })
       // Their memory is free again.
       let client = try simulation.client()
       _ = client.sendSome(half)
       try simulation.client().send(frame(1))
-      #expect(await simulation.wait { $0.gateway.accepted == 1 && $0.gateway.incomplete == 6 })
+      #expect(await simulation.wait { $0.gateway.accepted == 1 && $0.gateway.binary.incomplete == 6 })
       client.close()
     }
     #expect(ledger.connections.count { $0.end == .memory } == 3)
@@ -353,7 +353,7 @@ struct AdmissionTests {
     }
     #expect(taken >= .milliseconds(500))
     #expect(ledger.gateway.accepted == 1)
-    #expect(ledger.gateway.incomplete == 1)
+    #expect(ledger.gateway.binary.incomplete == 1)
     #expect(ledger.connections.map(\.end) == [.frameTimeout])
   }
 }

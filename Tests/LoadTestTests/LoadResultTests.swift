@@ -117,32 +117,33 @@ struct LoadResultTests {
       (result.sendings.written, all.sendings.written), (result.sendings.resent, all.sendings.resent),
       (result.sendings.accepted, all.sendings.accepted), (result.sendings.rejected, all.sendings.rejected),
       (result.sendings.discarded, all.sendings.discarded), (result.sendings.unknown, all.sendings.unknown),
-      (result.sendings.markers, all.sendings.proofsAsked), (result.sendings.markersAnswered, all.sendings.proofs),
+      (result.sendings.binary.markers, all.sendings.proofsAsked),
+      (result.sendings.binary.markersAnswered, all.sendings.proofs),
       (result.schedule.skipped, all.skipped), (result.schedule.unsent, all.unsent),
       (result.connections.asked, 77), (result.connections.everUp, all.everUp),
       (result.connections.attempted, all.attempted), (result.connections.opened, all.opened),
       (result.connections.resumed, all.resumed), (result.connections.failed, all.failed),
-      (result.answers.unresolved, all.unresolvedResponses), (result.answers.strayBytes, all.strayBytes),
+      (result.binary.answers.unresolved, all.unresolvedResponses), (result.binary.answers.strayBytes, all.strayBytes),
     ] as [(Int?, Int)] {
       #expect(figure == counted && counted > 0)
     }
     #expect(result.connections.closed.byName.count == 7 && result.connections.closed[.rejected] == 603)
     #expect(result.connections.closed[.local] == 621 && result.connections.failures == ["refused": 3])
-    #expect(result.connections.suites == ["TLS 1.2 A": 1_203] && result.errorResponses == ["8": 903, "10": 906])
+    #expect(result.connections.suites == ["TLS 1.2 A": 1_203] && result.binary.errorResponses == ["8": 903, "10": 906])
     #expect(result.measuredS == 10 && result.measuredBy == 2 && result.started == "today")
     #expect(result.rates.writtenPerS == Double(tally.sendings.written) / 10)
     #expect(result.rates.acceptedPerS == Double(tally.sendings.accepted) / 10 && result.rates.basis == .measured)
     #expect(result.rates.writtenBytesPerS == Double(tally.writtenBytes) / 10)
     #expect(result.latency.errorUs.maximum == 9 && result.batches.bytes.maximum == 8)
-    #expect(result.batches.notifications.maximum == 7 && result.lossWindow.maximum == 6)
+    #expect(result.batches.notifications.maximum == 7 && result.binary.lossWindow.maximum == 6)
     #expect(result.batches.flushReasons == [.full: 101, .linger: 102, .idle: 103, .drain: 104])
     #expect(result.resources.loopLagUs.maximum == 5 && result.resources.cpuUserS == 3)
     #expect(result.resources.cpuSystemS == 4 && result.resources.maxRssBytes == 5)
     #expect(result.phases.map(\.name) == [.connect, .measured, .drain] && result.phases.map(\.seconds) == [1, 10, 2])
     #expect(result.phases[1].sendings == tally.sendings.result && result.phases[1].skipped == tally.skipped)
-    #expect(result.phases[1].errorResponses == ["8": 301, "10": 302] && result.phases[1].latency == result.latency)
+    #expect(result.phases[1].binary.errorResponses == ["8": 301, "10": 302] && result.phases[1].latency == result.latency)
     #expect(result.phases[1].rates?.writtenPerS == result.rates.writtenPerS)
-    #expect(result.phases[1].batches == result.batches && result.phases[1].lossWindow == result.lossWindow)
+    #expect(result.phases[1].batches == result.batches && result.phases[1].binary.lossWindow == result.binary.lossWindow)
     #expect(result.phases[2].rates?.writtenPerS == Double(all.sendings.written - tally.sendings.written) / 2)
   }
 

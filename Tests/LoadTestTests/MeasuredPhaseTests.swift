@@ -41,13 +41,13 @@ struct MeasuredPhaseTests {
     let (warmUp, measured) = try (#require(phases[.warmUp]), #require(phases[.measured]))
     #expect(warmUp.sendings.rejected > 0 && (warmUp.latency?.errorUs.count ?? 0) > 0)
     #expect(measured.sendings.rejected == 0 && measured.sendings.written >= 20_000)
-    #expect(result.latency.errorUs.count == 0 && result.lossWindow.count == 0)
+    #expect(result.latency.errorUs.count == 0 && result.binary.lossWindow.count == 0)
     #expect(result.measuredS == 4 && result.measuredBy == 2 && result.rates.basis == .measured)
     #expect(result.rates.acceptedPerS == result.rates.writtenPerS)
     #expect(result.rates.acceptedPerS == Double(measured.sendings.accepted) / 4)
     // The whole run's counts are those of its phases.
     #expect(result.phases.reduce(0) { $0 + $1.sendings.accepted } == result.sendings.accepted)
-    #expect(result.errorResponses.values.reduce(0, +) > 0)
+    #expect(result.binary.errorResponses.values.reduce(0, +) > 0)
     #expect(warmUp.batches?.notifications.count ?? 0 > 0 && result.batches == measured.batches)
     let writes = result.phases.flatMap { $0.batches.map { Array($0.flushReasons.byName.values) } ?? [] }.reduce(0, +)
     #expect(result.batches.notifications.count == result.batches.flushReasons.byName.values.reduce(0, +))
@@ -65,8 +65,8 @@ struct MeasuredPhaseTests {
     let measured = try #require(result.phase(.measured))
     #expect(measured.sendings.rejected >= 1 && measured.sendings.discarded > 0)
     #expect(result.latency.errorUs.count == measured.sendings.rejected && result.latency.errorUs.minimum >= 1_500_000)
-    #expect(result.lossWindow.count == result.latency.errorUs.count)
-    #expect(measured.errorResponses.isEmpty || result.phases.last?.errorResponses.isEmpty == false)
+    #expect(result.binary.lossWindow.count == result.latency.errorUs.count)
+    #expect(measured.binary.errorResponses.isEmpty || result.phases.last?.binary.errorResponses.isEmpty == false)
   }
 
   @Test("A schedule ends exactly: what is due before its end is sent, to the last one", arguments: [1, 2, 3])

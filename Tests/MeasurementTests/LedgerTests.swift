@@ -7,7 +7,7 @@ struct LedgerTests {
   @Test("A ledger from before lost failures and incomplete responses were counted can be read")
   func earlier() throws {
     var ledger = Ledger()
-    (ledger.gateway.received, ledger.gateway.errorResponses) = (7, ["8": 1])
+    (ledger.gateway.received, ledger.gateway.binary.errorResponses) = (7, ["8": 1])
     ledger.feedback.waiting = 3
     var earlier = try #require(JSONSerialization.jsonObject(with: JSONEncoder().encode(ledger)) as? [String: Any])
     for (part, name) in [("gateway", "errorResponsesIncomplete"), ("feedback", "lost")] {
@@ -18,7 +18,7 @@ struct LedgerTests {
     let read = try JSONDecoder().decode(Ledger.self, from: JSONSerialization.data(withJSONObject: earlier))
     #expect(read == ledger)
     ledger.feedback.lost = 5
-    ledger.gateway.errorResponsesIncomplete = 2
+    ledger.gateway.binary.errorResponsesIncomplete = 2
     #expect(try JSONDecoder().decode(Ledger.self, from: JSONEncoder().encode(ledger)) == ledger)
   }
 

@@ -53,7 +53,9 @@ struct MeasuredByTests {
       result.phases = [(RunPhase.measured, 10.0), (.drain, drain)].map { name, seconds in
         var phase = RunResult.Phase()
         (phase.name, phase.seconds) = (name, seconds)
-        (phase.rates, phase.latency, phase.batches, phase.lossWindow) = (.init(), .init(), .init(), .init(.count))
+        (phase.rates, phase.latency, phase.batches, phase.binary.lossWindow) = (
+          .init(), .init(), .init(), .init(.count)
+        )
         phase.rates?.writtenPerS = 100
         phase.sendings.accepted = name == .measured ? 10_000 : 0
         return phase

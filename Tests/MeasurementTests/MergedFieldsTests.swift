@@ -54,7 +54,7 @@ struct MergedFieldsTests {
     var sendings = RunResult.Sendings()
     (sendings.written, sendings.resent, sendings.accepted) = (number, number, number)
     (sendings.rejected, sendings.discarded, sendings.unknown) = (number, number, number)
-    (sendings.markers, sendings.markersAnswered) = (number, number)
+    (sendings.binary.markers, sendings.binary.markersAnswered) = (number, number)
     return sendings
   }
 
@@ -71,11 +71,11 @@ struct MergedFieldsTests {
     (phase.notifications, phase.sendings, phase.connections) = (
       notifications(number), sendings(number), connections(number)
     )
-    phase.errorResponses = ["8": number]
+    phase.binary.errorResponses = ["8": number]
     phase.sendLagUs = histogram(.microseconds, number)
     (phase.rates, phase.latency, phase.batches) = (rates(number), latency(number), batches(number))
     phase.rates?.basis = nil
-    phase.lossWindow = histogram(.count, number)
+    phase.binary.lossWindow = histogram(.count, number)
     return phase
   }
 
@@ -129,10 +129,10 @@ struct MergedFieldsTests {
     (part.notifications, part.sendings) = (notifications(number), sendings(number))
     (part.schedule.skipped, part.schedule.unsent) = (number, number)
     part.rates = rates(number)
-    part.errorResponses = ["8": number]
-    (part.answers.unresolved, part.answers.strayBytes) = (number, number)
+    part.binary.errorResponses = ["8": number]
+    (part.binary.answers.unresolved, part.binary.answers.strayBytes) = (number, number)
     part.connections = connections(number)
-    (part.latency, part.batches, part.lossWindow) = (latency(number), batches(number), histogram(.count, number))
+    (part.latency, part.batches, part.binary.lossWindow) = (latency(number), batches(number), histogram(.count, number))
     part.series = [sample(number)]
     part.bins = .init()
     part.bins?.fromS = Double(number)
@@ -301,7 +301,7 @@ struct MergedFieldsTests {
     #expect(document.removeValue(forKey: "answers") != nil)
     let read = try JSONDecoder().decode(RunResult.self, from: JSONSerialization.data(withJSONObject: document))
     var expected = Self.part(2)
-    (expected.schedule.unsent, expected.notifications.unproven, expected.answers) = (0, 0, .init())
+    (expected.schedule.unsent, expected.notifications.unproven, expected.binary.answers) = (0, 0, .init())
     #expect(read == expected)
     #expect(RunResult.Schedule().neverSent == 0 && expected.schedule.neverSent == 2)
   }
@@ -309,7 +309,7 @@ struct MergedFieldsTests {
   @Test("A histogram of another unit is found wherever it stands")
   func units() throws {
     var wrong: [(inout RunResult) -> Void] = [
-      { $0.latency.sendLagOwnUs = LatencyHistogram(.bytes) }, { $0.phases[0].lossWindow = LatencyHistogram(.bytes) },
+      { $0.latency.sendLagOwnUs = LatencyHistogram(.bytes) }, { $0.phases[0].binary.lossWindow = LatencyHistogram(.bytes) },
       { $0.phases[0].latency?.drainUs = LatencyHistogram(.bytes) },
       { $0.phases[0].latency?.sendLagGatewayUs = LatencyHistogram(.bytes) },
       { $0.phases[0].batches?.bytes = LatencyHistogram(.count) },
@@ -317,7 +317,7 @@ struct MergedFieldsTests {
     ]
     let paths: [WritableKeyPath<RunResult, LatencyHistogram>] = [
       \.latency.sendLagUs, \.latency.errorUs, \.latency.tlsResumedUs, \.batches.notifications, \.batches.bytes,
-      \.lossWindow, \.resources.loopLagUs, \.phases[0].sendLagUs,
+      \.binary.lossWindow, \.resources.loopLagUs, \.phases[0].sendLagUs,
     ]
     for path in paths {
       wrong.append { $0[keyPath: path] = LatencyHistogram($0[keyPath: path].unit == .bytes ? .count : .bytes) }
@@ -335,7 +335,7 @@ struct MergedFieldsTests {
     // What a document lacks has no unit.
     var older = part
     (older.latency.sendLagOwnUs, older.phases[0].latency, older.phases[0].batches) = (nil, nil, nil)
-    older.phases[0].lossWindow = nil
+    older.phases[0].binary.lossWindow = nil
     _ = try MergingTests.merge([older])
   }
 }

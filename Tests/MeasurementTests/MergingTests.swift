@@ -26,24 +26,24 @@ struct MergingTests {
     part.sendings.discarded = count()
     part.sendings.written = part.sendings.accepted + part.sendings.rejected + part.sendings.discarded
     part.sendings.resent = count()
-    part.sendings.markers = count()
+    part.sendings.binary.markers = count()
     part.connections.opened = count()
     part.connections.closed = [.rejected: count(), random.pick([.idle, .local]): count()]
     part.connections.suites = ["TLS 1.2 ECDHE-RSA-AES128-GCM-SHA256": count()]
     part.connections.failures = ["Connection refused": count(), random.pick(["no route", "reset"]): count()]
-    part.errorResponses = ["8": count(), random.pick(["7", "10"]): count()]
+    part.binary.errorResponses = ["8": count(), random.pick(["7", "10"]): count()]
     for _ in 0..<100 { part.sendLagUs.record(random.number(0...1 << 20)) }
     result.notifications = part.notifications
     result.sendings = part.sendings
     result.connections = part.connections
-    result.errorResponses = part.errorResponses
+    result.binary.errorResponses = part.binary.errorResponses
     result.latency.sendLagUs = part.sendLagUs
     result.phases = [part]
     result.schedule.skipped = count()
     result.rates.writtenPerS = Double(part.sendings.written) / 10
     result.rates.acceptedPerS = Double(part.sendings.accepted) / 10
     for _ in 0..<100 {
-      result.lossWindow.record(random.number(0...500))
+      result.binary.lossWindow.record(random.number(0...500))
       result.latency.errorUs.record(random.number(0...1 << 22))
       result.batches.bytes.record(random.number(0...16_384))
     }
@@ -78,14 +78,14 @@ struct MergingTests {
     func total(_ path: KeyPath<RunResult, Int>) -> Int { parts.reduce(0) { $0 + $1[keyPath: path] } }
     for path in [
       \.notifications.generated, \.notifications.accepted, \.notifications.rejected, \.notifications.abandoned,
-      \.schedule.skipped, \.sendings.written, \.sendings.resent, \.sendings.discarded, \.sendings.markers,
+      \.schedule.skipped, \.sendings.written, \.sendings.resent, \.sendings.discarded, \.sendings.binary.markers,
       \.connections.opened,
-      \.resources.maxRssBytes, \.latency.sendLagUs.count, \.lossWindow.count, \.batches.bytes.count,
+      \.resources.maxRssBytes, \.latency.sendLagUs.count, \.binary.lossWindow.count, \.batches.bytes.count,
     ] as [KeyPath<RunResult, Int>] {
       #expect(merged[keyPath: path] == total(path), "\(path)")
     }
     for status in ["7", "8", "10"] {
-      #expect((merged.errorResponses[status] ?? 0) == parts.reduce(0) { $0 + ($1.errorResponses[status] ?? 0) })
+      #expect((merged.binary.errorResponses[status] ?? 0) == parts.reduce(0) { $0 + ($1.binary.errorResponses[status] ?? 0) })
     }
     let suites = parts.compactMap(\.connections.suites)
     #expect(
@@ -348,7 +348,7 @@ struct MergingTests {
     a.sendings.written = .min
     a.sendings.rejected = .min
     a.series[0].tS = 1e300
-    a.errorResponses["8"] = .max
+    a.binary.errorResponses["8"] = .max
     a.phases[0].seconds = 1e308
     let merged = try Self.merge([a, a, a])
     #expect(merged.notifications.generated == .max)

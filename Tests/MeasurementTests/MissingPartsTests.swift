@@ -254,7 +254,7 @@ struct LedgerMergingTests {
     var a = Ledger()
     (a.started, a.ended) = ("2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z")
     (a.gateway.received, a.gateway.accepted, a.gateway.discarded, a.gateway.bytes) = (10, 7, 2, 1_000)
-    (a.gateway.rejected, a.gateway.errorResponses) = (["8": 1], ["8": 1])
+    (a.gateway.rejected, a.gateway.binary.errorResponses) = (["8": 1], ["8": 1])
     (a.devices.delivered, a.feedback.waiting, a.connectionsOmitted) = (7, 3, .max)
     a.connections = [.init(client: "1", topic: nil, opened: "", closed: "", end: .local)]
     var b = a
@@ -263,7 +263,7 @@ struct LedgerMergingTests {
     b.connections[0].client = "2"
     let merged = try #require(Ledger.merging([a, b]))
     #expect(merged.gateway.received == 20 && merged.gateway.accepted == 14 && merged.gateway.discarded == 4)
-    #expect(merged.gateway.rejected == ["8": 3, "7": 1] && merged.gateway.errorResponses == ["8": 2])
+    #expect(merged.gateway.rejected == ["8": 3, "7": 1] && merged.gateway.binary.errorResponses == ["8": 2])
     #expect(merged.gateway.bytes == 2_000 && merged.devices.delivered == 14 && merged.feedback.waiting == 6)
     #expect(merged.connectionsOmitted == .max && merged.connections.map(\.client) == ["1", "2"])
     #expect(merged.started == b.started && merged.ended == b.ended)

@@ -142,7 +142,7 @@ struct ThresholdTests {
       result.latency[keyPath: path].record(value * 100)
       result.latency[keyPath: path].record(value * 10_000 + 1)
     }
-    result.lossWindow.record(7)
+    result.binary.lossWindow.record(7)
     var phase = RunResult.Phase()
     (phase.name, phase.latency) = (.measured, result.latency)
     result.phases = [phase]

@@ -80,13 +80,13 @@ struct RunReportTests {
     #expect(RunReport(run).booksAgree == nil)
     let changes: [(String, (inout Ledger) -> Void)] = [
       ("accepted", { $0.gateway.accepted -= 1 }), ("accepted", { $0.gateway.accepted += 1 }),
-      ("rejected", { $0.gateway.rejected["8", default: 0] += run.sendings.markers + 1 }),
+      ("rejected", { $0.gateway.rejected["8", default: 0] += run.sendings.binary.markers + 1 }),
       ("rejected", { $0.gateway.rejected["2"] = 0 }),
-      ("discarded", { $0.gateway.discarded += run.sendings.markers + 1 }),
+      ("discarded", { $0.gateway.discarded += run.sendings.binary.markers + 1 }),
       ("written, received", { $0.gateway.received += 1 }),
-      ("responses of status 8", { $0.gateway.errorResponses["8", default: 0] -= 1 }),
+      ("responses of status 8", { $0.gateway.binary.errorResponses["8", default: 0] -= 1 }),
       ("connections with a handshake", { $0.gateway.handshakes += 1 }),
-      ("sessions resumed", { $0.gateway.resumed -= 1 }), ("malformed frames", { $0.gateway.malformed = 1 }),
+      ("sessions resumed", { $0.gateway.resumed -= 1 }), ("malformed frames", { $0.gateway.binary.malformed = 1 }),
     ]
     for (name, change) in changes {
       var ledger = good
@@ -133,7 +133,7 @@ struct RunReportTests {
     }
     #expect(Rule.none.holds(0, 0) && !Rule.none.holds(0, 1))
     var run = Self.run
-    (run.sendings.markers, run.sendings.unknown) = (1, 7)
+    (run.sendings.binary.markers, run.sendings.unknown) = (1, 7)
     let lines = Agreement(run, ledger(of: run)).lines
     let rejected = lines.first { $0.name == "rejected" }?.rule
     #expect(rejected == "the gateway's is more by 1 marker and 7 unknown at most")
@@ -364,7 +364,7 @@ struct RunReportTests {
     run.plan[bad] = .text(bad)
     run.plan["for"] = .text(bad)
     run.warnings = [bad]
-    run.errorResponses[bad] = 3
+    run.binary.errorResponses[bad] = 3
     run.connections.closed.byName[bad] = 3
     run.batches.flushReasons.byName[bad] = 3
     run.series[0].closedByCause = NamedCounts(byName: [bad: 3])
@@ -381,10 +381,10 @@ struct RunReportTests {
   @Test("Counts that no run can have make a report too")
   func absurd() {
     var run = Self.run
-    run.errorResponses = ["8": .max, "2": .max]
+    run.binary.errorResponses = ["8": .max, "2": .max]
     run.batches.flushReasons = [.full: .max, .idle: .max]
     run.sendings.accepted = .min
-    run.sendings.markers = .max
+    run.sendings.binary.markers = .max
     run.sendings.unknown = .max
     run.measuredS = .infinity
     run.rates.writtenPerS = .nan

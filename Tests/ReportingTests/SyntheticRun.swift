@@ -32,13 +32,13 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
     for _ in 0..<sample.errors {
       let status = random(4) == 0 ? "2" : "8"
       sample.errorsByStatus[status, default: 0] += 1
-      run.errorResponses[status, default: 0] += 1
+      run.binary.errorResponses[status, default: 0] += 1
       run.latency.errorUs.record(200 + random(2_000))
       run.latency.recoverUs.record(400 + random(3_000))
       run.latency.tlsResumedUs.record(500 + random(1_000))
       run.latency.tcpConnectUs.record(100 + random(300))
       let discarded = random(60)
-      run.lossWindow.record(discarded)
+      run.binary.lossWindow.record(discarded)
       run.sendings.rejected += 1
       run.sendings.discarded += discarded
       let (connection, at) = (random(connections), Double(second) + Double(random(1_000)) / 1_000)
@@ -81,7 +81,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
   run.connections.closed = [.rejected: run.sendings.rejected, .local: connections]
   run.sendings.resent = run.sendings.discarded
   run.sendings.accepted = run.sendings.written - run.sendings.rejected - run.sendings.discarded
-  run.sendings.markers = connections
+  run.sendings.binary.markers = connections
   run.notifications.accepted = run.sendings.accepted
   run.notifications.rejected = run.sendings.rejected
   run.notifications.generated = run.sendings.accepted + run.sendings.rejected
@@ -95,7 +95,7 @@ func syntheticRun(seconds: Int, connections: Int, rate: Int = 5_000) -> RunResul
   (phase.notifications, phase.sendings, phase.connections) = (run.notifications, run.sendings, run.connections)
   phase.sendLagUs = run.latency.sendLagUs
   (phase.rates, phase.latency, phase.batches) = (run.rates, run.latency, run.batches)
-  phase.lossWindow = run.lossWindow
+  phase.binary.lossWindow = run.binary.lossWindow
   run.phases = [phase]
   (run.resources.cpuUserS, run.resources.cpuSystemS) = (Double(seconds) * 0.4, Double(seconds) * 0.1)
   run.resources.maxRssBytes = 41 << 20
@@ -112,9 +112,9 @@ func ledger(of run: RunResult) -> Ledger {
   ledger.gateway.resumed = run.connections.resumed
   ledger.gateway.accepted = run.sendings.accepted
   ledger.gateway.discarded = run.sendings.discarded
-  ledger.gateway.rejected = run.errorResponses
-  ledger.gateway.rejected["2", default: 0] += run.sendings.markers
-  ledger.gateway.errorResponses = ledger.gateway.rejected
-  ledger.gateway.received = run.sendings.written + run.sendings.markers
+  ledger.gateway.rejected = run.binary.errorResponses
+  ledger.gateway.rejected["2", default: 0] += run.sendings.binary.markers
+  ledger.gateway.binary.errorResponses = ledger.gateway.rejected
+  ledger.gateway.received = run.sendings.written + run.sendings.binary.markers
   return ledger
 }

@@ -61,10 +61,10 @@ struct Tally: Sendable {
     gateway.accepted = accepted
     gateway.rejected = Dictionary(uniqueKeysWithValues: rejected.map { ($0.key.key, $0.value) })
     gateway.discarded = discarded
-    gateway.malformed = malformed
-    gateway.incomplete = incomplete
-    gateway.errorResponses = Dictionary(uniqueKeysWithValues: errorResponses.map { ($0.key.key, $0.value) })
-    gateway.errorResponsesIncomplete = errorResponsesIncomplete
+    gateway.binary.malformed = malformed
+    gateway.binary.incomplete = incomplete
+    gateway.binary.errorResponses = Dictionary(uniqueKeysWithValues: errorResponses.map { ($0.key.key, $0.value) })
+    gateway.binary.errorResponsesIncomplete = errorResponsesIncomplete
     gateway.bytes = bytes
     return gateway
   }

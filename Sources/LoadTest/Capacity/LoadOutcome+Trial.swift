@@ -13,7 +13,7 @@ extension LoadOutcome {
     (trial.settleS, trial.measuredS, trial.drainS) = (seconds(.warmUp), seconds(.measured), seconds(.drain))
     trial.notifications = result.notifications
     trial.sendings = result.sendings
-    trial.errors = result.errorResponses.values.reduce(0, +)
+    trial.errors = result.binary.errorResponses.values.reduce(0, +)
     trial.connectionsOpened = result.connections.opened
     trial.connectionsFailed = result.connections.failed
     trial.writtenBytes = tally.writtenBytes
@@ -31,7 +31,7 @@ extension LoadOutcome {
     if let drain = phase(.measured)?.measurements.latency.drainUs, drain.count > 0 {
       trial.behindMs = Double(drain.maximum) / 1e3
     }
-    if result.lossWindow.count > 0 { trial.lossMean = result.lossWindow.mean }
+    if result.binary.lossWindow.count > 0 { trial.lossMean = result.binary.lossWindow.mean }
     if result.latency.recoverUs.count > 0 { trial.recoverMeanMs = result.latency.recoverUs.mean / 1e3 }
     if result.batches.notifications.count > 0 { trial.perWriteMean = result.batches.notifications.mean }
     if let measured = phase(.measured), measured.seconds > 0 {

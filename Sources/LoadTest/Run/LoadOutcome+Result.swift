@@ -21,14 +21,14 @@ extension LoadOutcome {
     result.schedule.unsent = tally.unsent
     result.connections = tally.connections
     (result.connections.asked, result.connections.everUp) = (plan.connections.count, tally.everUp)
-    result.errorResponses = tally.errors
-    result.answers.unresolved = tally.unresolvedResponses
-    result.answers.strayBytes = tally.strayBytes
+    result.binary.errorResponses = tally.errors
+    result.binary.answers.unresolved = tally.unresolvedResponses
+    result.binary.answers.strayBytes = tally.strayBytes
     result.rates = rates
     let steady = measured?.measurements ?? LoadMeasurements()
     result.latency = steady.latency
     result.batches = measured?.batches ?? RunResult.Batches()
-    result.lossWindow = steady.lossWindow
+    result.binary.lossWindow = steady.lossWindow
     result.bins = bins
     result.stalls = stalls
     result.series = series
@@ -181,12 +181,12 @@ extension LoadOutcome.Phase {
     part.sendings = tally.sendings.result
     part.skipped = tally.skipped
     part.connections = tally.connections
-    part.errorResponses = tally.errors
+    part.binary.errorResponses = tally.errors
     part.sendLagUs = measurements.latency.sendLagUs
     part.rates = rates
     part.latency = measurements.latency
     part.batches = batches
-    part.lossWindow = measurements.lossWindow
+    part.binary.lossWindow = measurements.lossWindow
     return part
   }
 }
@@ -236,8 +236,8 @@ extension LoadTally.Sendings {
   var result: RunResult.Sendings {
     var counts = RunResult.Sendings()
     (counts.written, counts.resent, counts.accepted, counts.rejected) = (written, resent, accepted, rejected)
-    (counts.discarded, counts.unknown, counts.markers) = (discarded, unknown, proofsAsked)
-    counts.markersAnswered = proofs
+    (counts.discarded, counts.unknown, counts.binary.markers) = (discarded, unknown, proofsAsked)
+    counts.binary.markersAnswered = proofs
     return counts
   }
 }

@@ -71,16 +71,17 @@ struct Agreement {
   init(_ result: RunResult, _ ledger: Ledger) {
     let (sendings, gateway) = (result.sendings, ledger.gateway)
     let unknown: Rule.Allowance = (sendings.unknown, "unknown")
-    let markers: Rule.Allowance = (sendings.markers, sendings.markers == 1 ? "marker" : "markers")
+    let markers: Rule.Allowance = (sendings.binary.markers, sendings.binary.markers == 1 ? "marker" : "markers")
     let rejected = gateway.rejected.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
     add("accepted", sendings.accepted, gateway.accepted, .more([unknown]))
     add("rejected", sendings.rejected, rejected, .more([markers, unknown]))
     add("discarded", sendings.discarded, gateway.discarded, .lessOrMore([markers, unknown]))
     add("written, received", sendings.written, gateway.received, .lessOrMore([markers]))
-    let statuses = Set(result.errorResponses.keys).union(gateway.errorResponses.keys)
+    let statuses = Set(result.binary.errorResponses.keys).union(gateway.binary.errorResponses.keys)
     for status in statuses.sorted(by: { (Int($0) ?? .max, $0) < (Int($1) ?? .max, $1) }) {
       add(
-        "responses of status \(status)", result.errorResponses[status] ?? 0, gateway.errorResponses[status] ?? 0,
+        "responses of status \(status)", result.binary.errorResponses[status] ?? 0,
+        gateway.binary.errorResponses[status] ?? 0,
         .more([markers]))
     }
     // The side that sends the last handshake message completes first; the other side may still fail.
@@ -88,9 +89,9 @@ struct Agreement {
       less: [(gateway.handshakeFailures, "that failed there")], more: [(result.connections.failed, "that failed here")])
     add("connections with a handshake", result.connections.opened, gateway.handshakes, handshakes)
     add("sessions resumed", result.connections.resumed, gateway.resumed, handshakes)
-    let sendsMalformed = result.errorResponses["128"] != nil
+    let sendsMalformed = result.binary.errorResponses["128"] != nil
     add(
-      "malformed frames", result.errorResponses["128"] ?? 0, gateway.malformed,
+      "malformed frames", result.binary.errorResponses["128"] ?? 0, gateway.binary.malformed,
       sendsMalformed ? .more([markers, unknown]) : .none)
   }
 

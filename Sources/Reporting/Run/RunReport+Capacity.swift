@@ -102,10 +102,11 @@ extension RunReport {
         "Rejected", "none", "below \(Unit.share.text(share))", "none in \(grouped(sendings.written)), whole run")
     case .unknown: table.add("Rejected", "–", "–", "nothing was written")
     }
-    if result.lossWindow.count > 0 {
+    if result.binary.lossWindow.count > 0 {
       table.add(
-        "An error discards", Prose(significant(result.lossWindow.mean, 3)), "–",
-        "mean of \(grouped(result.lossWindow.count)); the most were \(grouped(result.lossWindow.maximum))")
+        "An error discards", Prose(significant(result.binary.lossWindow.mean, 3)), "–",
+        "mean of \(grouped(result.binary.lossWindow.count)); the most were \(grouped(result.binary.lossWindow.maximum))"
+      )
     }
     if result.latency.recoverUs.count > 0 {
       table.add(

@@ -130,12 +130,12 @@ extension RunReport {
   }
 
   var errors: Section {
-    let total = result.errorResponses.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
-    guard total > 0 || result.lossWindow.count > 0 else {
+    let total = result.binary.errorResponses.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+    guard total > 0 || result.binary.lossWindow.count > 0 else {
       return Section("Errors and loss", [.paragraph("No error responses.")])
     }
     var blocks: [Block] = []
-    let statuses = result.errorResponses.filter { $0.value > 0 }.sorted {
+    let statuses = result.binary.errorResponses.filter { $0.value > 0 }.sorted {
       (Int($0.key) ?? .max, $0.key) < (Int($1.key) ?? .max, $1.key)
     }
     var table = Table([
@@ -153,7 +153,7 @@ extension RunReport {
         .numbers(
           ["per error response, \(latencyWindow)"] + LatencyHistogram.columns,
           [
-            ["error latency"] + result.latency.errorUs.cells, ["loss window"] + result.lossWindow.cells,
+            ["error latency"] + result.latency.errorUs.cells, ["loss window"] + result.binary.lossWindow.cells,
             ["time to recover"] + result.latency.recoverUs.cells,
           ])))
     if result.latency.errorUs.count > 1 {
@@ -164,10 +164,10 @@ extension RunReport {
             "Of those notifications only that were refused; a sample of the gateway's time, and no response time of the others."
         ))
     }
-    if result.lossWindow.count > 1 {
+    if result.binary.lossWindow.count > 1 {
       blocks.append(
         .chart(
-          result.lossWindow.percentileChart("Loss window", y: "notifications discarded per error"),
+          result.binary.lossWindow.percentileChart("Loss window", y: "notifications discarded per error"),
           caption: "Notifications written after a rejected one before its error was read, which had to be resent."
         ))
     }

@@ -11,7 +11,7 @@ package struct LoadSummary: Sendable {
         ? "rate           \(Self.rates(result)), limited by the \(result.verdict.limitedBy.rawValue)"
         : "rate           \(result.merged?.together == false ? "none: the segments did not run together" : "not measured")",
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
-      "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) of them again, \(counted(sendings.markers, "marker"))",
+      "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) of them again, \(counted(sendings.binary.markers, "marker"))",
     ]
     if let replay = result.replay {
       lines.append(
@@ -24,12 +24,12 @@ package struct LoadSummary: Sendable {
     if result.schedule.unsent > 0 {
       lines.append("unsent         \(grouped(result.schedule.unsent)) that were due when it ended")
     }
-    let errors = result.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
+    let errors = result.binary.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }
     lines.append("errors         \(errors.isEmpty ? "-" : errors.joined(separator: ", "))")
-    if result.answers != RunResult.Answers() {
+    if result.binary.answers != RunResult.Answers() {
       lines.append(
-        "other answers  \(grouped(result.answers.unresolved)) with unknown identifiers, \(grouped(result.answers.strayBytes)) B that are not error responses"
+        "other answers  \(grouped(result.binary.answers.unresolved)) with unknown identifiers, \(grouped(result.binary.answers.strayBytes)) B that are not error responses"
       )
     }
     let closed = connections.closed.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }
@@ -46,7 +46,7 @@ package struct LoadSummary: Sendable {
       [
         ("send lag", latency.sendLagUs), ("  own", latency.sendLagOwnUs), ("  gateway's", latency.sendLagGatewayUs),
         ("error latency", latency.errorUs), ("drain", latency.drainUs), ("recover", latency.recoverUs),
-        ("loop lag", result.resources.loopLagUs), ("loss window", result.lossWindow),
+        ("loop lag", result.resources.loopLagUs), ("loss window", result.binary.lossWindow),
         ("per write", result.batches.notifications), ("bytes per write", result.batches.bytes),
       ])
     let reasons = result.batches.flushReasons.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }

@@ -23,7 +23,7 @@ extension LoadSnapshot {
       counter("apnscope_load_discarded_total", "Sendings discarded by the gateway.", sendings.discarded),
       counter(
         "apnscope_load_sendings_unknown_total", "Sendings whose connection ended without an answer.", sendings.unknown),
-      counter("apnscope_load_markers_total", "Known-bad frames that prove what was accepted.", sendings.markers),
+      counter("apnscope_load_markers_total", "Known-bad frames that prove what was accepted.", sendings.binary.markers),
       counter("apnscope_load_written_bytes_total", "Plaintext bytes written.", writtenBytes),
       Metric(
         .counter, "apnscope_load_error_responses_total", help: "Error responses to notifications.",

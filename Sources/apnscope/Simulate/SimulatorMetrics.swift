@@ -31,14 +31,15 @@ extension Simulator {
         samples: byStatus(gateway.rejected)),
       counter(
         "apnscope_gateway_discarded_total", "Notifications discarded after an error response.", gateway.discarded),
-      counter("apnscope_gateway_malformed_total", "Rejections of bytes that are not a frame.", gateway.malformed),
-      counter("apnscope_gateway_incomplete_total", "Connections that ended inside a frame.", gateway.incomplete),
+      counter(
+        "apnscope_gateway_malformed_total", "Rejections of bytes that are not a frame.", gateway.binary.malformed),
+      counter("apnscope_gateway_incomplete_total", "Connections that ended inside a frame.", gateway.binary.incomplete),
       Metric(
         .counter, "apnscope_gateway_error_responses_total", help: "Error responses sent.",
-        samples: byStatus(gateway.errorResponses)),
+        samples: byStatus(gateway.binary.errorResponses)),
       counter(
         "apnscope_gateway_error_responses_incomplete_total",
-        "Error responses of which only a part was sent.", gateway.errorResponsesIncomplete),
+        "Error responses of which only a part was sent.", gateway.binary.errorResponsesIncomplete),
       counter("apnscope_gateway_received_bytes_total", "Plaintext bytes from providers.", gateway.bytes),
       counter("apnscope_devices_delivered_total", "Notifications delivered to devices.", devices.delivered),
       counter("apnscope_devices_coalesced_total", "Notifications replaced by a later one.", devices.coalesced),

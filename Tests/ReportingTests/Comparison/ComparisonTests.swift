@@ -125,7 +125,7 @@ struct ComparisonTests {
       for _ in 0..<3 {
         result.latency.errorUs.record(10)
         result.latency.recoverUs.record(10)
-        result.lossWindow.record(10)
+        result.binary.lossWindow.record(10)
       }
     }
     let (a, b) = (side(slow, isFirst: true, full), side(fast, isFirst: false, full))
@@ -194,7 +194,7 @@ struct ComparisonTests {
 
   @Test("A side without a figure is missing it, and a ratio to nothing is none")
   func missing() throws {
-    let comparison = Comparison([run(1)], [run(1) { $0.lossWindow.record(7) }], judging: ["loss_window_p99"])
+    let comparison = Comparison([run(1)], [run(1) { $0.binary.lossWindow.record(7) }], judging: ["loss_window_p99"])
     let loss = try row("loss_window_p99", comparison)
     #expect(loss.judgement == .missing && loss.a.median == nil && loss.b.median == 7 && loss.ratio == nil)
   }

@@ -25,7 +25,7 @@ struct FalseAlarmTests {
     for _ in 0..<max(1, result.sendings.rejected) {
       result.latency.errorUs.record(random.number(200...2_000))
       result.latency.recoverUs.record(random.number(400...4_000))
-      result.lossWindow.record(random.number(0...60))
+      result.binary.lossWindow.record(random.number(0...60))
     }
     return RunResult.Part("run", result)
   }
