@@ -28,10 +28,12 @@ public struct PayloadVerdicts: Sendable {
   private(set) var topics: [Int: PayloadTopic] = [:]
   private var seed: UInt64 = 0
 
-  /// Payloads that were judged, those again that had been forgotten.
+  /// The number of judgements made: a payload whose judgement was dropped counts again.
   public var judged: Int { table.judged }
 
-  /// - Parameter keepsExamples: of every rule, the first payload that breaks it.
+  /// - Parameters:
+  ///   - options: year, topic, and the number of judgements kept.
+  ///   - keepsExamples: keeps the first payload that breaks each rule.
   public init(_ options: PayloadJudging = PayloadJudging(), keepsExamples: Bool = false) {
     self.options = options
     self.keepsExamples = keepsExamples

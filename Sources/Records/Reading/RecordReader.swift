@@ -42,19 +42,19 @@ public struct RecordReader: ~Copyable {
   private var highest = 0
   private var mayRestart = false
   private var fateRanges = 0
-  /// The first pass found records of a selection: counts in the records of connections exceed the number of records.
+  /// Whether the records are a selection: counts in the records of connections may exceed the number of records.
   public private(set) var isSelection = false { didSet { census.isSelection = isSelection } }
-  /// A record with a fate was read.
+  /// Whether a record with a fate was read.
   public private(set) var hasFates = false
   private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
   private var output = ByteWriter(capacity: 1 << 12)
   private var scratch = ByteWriter(capacity: 1 << 12)
-  /// Totals, from counts in records where records are missing.
+  /// Totals of the records read; where records are missing, of the counts in connections' records.
   public private(set) var summary = SummaryRecord()
   private var census = RecordCensus()
-  /// Records whose type is not known, which are passed over.
+  /// The number of records of unknown types, which are skipped.
   public private(set) var unknownRecords = 0
-  /// Records that were read.
+  /// The number of records of known types that were read.
   public private(set) var records = 0
 
   private struct File {
@@ -87,7 +87,7 @@ public struct RecordReader: ~Copyable {
 
   // MARK: first pass
 
-  /// Reads a line in the first pass. Errors are left to `read(_:into:)`.
+  /// Reads a line, without its line feed, in the first pass. Errors are left to `read(_:into:)`.
   public mutating func scan(_ line: RawSpan) {
     switch Self.firstType(of: line) {
     case "capture":
@@ -136,6 +136,11 @@ public struct RecordReader: ~Copyable {
   /// Reads a line in the second pass; empty lines are skipped.
   ///
   /// A line that throws changes nothing.
+  ///
+  /// - Parameters:
+  ///   - line: one JSON object, without its line feed.
+  ///   - sink: takes the record, and responses that took effect before it.
+  /// - Throws: `RecordError` when the line is no record, or lacks a field.
   public mutating func read(_ line: RawSpan, into sink: inout some RecordSink) throws(RecordError) {
     if Self.firstType(of: line) == "notification" { return try notification(line, &sink) }
     guard let fields = try Self.fields(line) else { return }

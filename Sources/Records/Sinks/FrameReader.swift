@@ -4,8 +4,8 @@ import PushModel
 
 /// The frames of one provider's stream and the session that they belong to.
 ///
-/// A value without knowledge of connections: the dissector feeds it the pieces of a stream and applies error responses to
-/// its session.
+/// The value does not depend on connections: the dissector passes it the pieces of a stream, and applies error
+/// responses to its session.
 public struct FrameReader: Sendable {
   @usableFromInline package var framer: RecordFramer<GatewayGrammar, CapturePosition>
   @usableFromInline package var session: BinarySession

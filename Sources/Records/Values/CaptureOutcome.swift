@@ -1,7 +1,8 @@
 import PacketCapture
 
-/// Packets that the capturing program did not get or could not write.
+/// Packets that the capturing program did not receive or could not write.
 public struct CaptureLossRecord: Sendable {
+  /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
   public var loss: CaptureLoss
 
@@ -15,12 +16,12 @@ public struct CaptureLossRecord: Sendable {
 
 /// The summary of one input after it was read.
 public struct CaptureOutcome: Sendable {
-  /// Its number among the files, from 1; `nil` if there is only one file.
+  /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
   public var source: String
   public var format: CaptureFormat
   public var linkTypes: [LinkType] = []
-  /// Bytes on disk, `nil` for pipes.
+  /// The file's bytes on disk; `nil` for pipes.
   public var size: Int?
   public var packets = 0
   /// Packets that the snap length cut.
@@ -29,13 +30,13 @@ public struct CaptureOutcome: Sendable {
   public var unread = UnreadTraffic()
   public var firstTime = Timestamp.none
   public var lastTime = Timestamp.none
-  /// The number of packets whose time is before an earlier packet's, and the most nanoseconds by which one is before
-  /// the latest of these.
+  /// The number of packets whose time is before an earlier packet's.
   public var latePackets = 0
+  /// The most nanoseconds by which a packet's time is before the latest time of earlier packets.
   public var longestDelay: Int64 = 0
   /// Warnings about the file; everything before the damage was read.
   public var warnings: [String] = []
-  /// Why it was not read to its end, or not at all, when the operating system did not let it be read.
+  /// Why the file was not read to its end, or not at all; `nil` if the operating system reported no error.
   public var failure: CaptureError?
 
   /// Adds the link types that are missing, up to `listedLinkTypes`.

@@ -1,10 +1,12 @@
 import PacketCapture
 
-/// A file that was opened.
+/// A file, or another input, that was opened.
 public struct CaptureRecord: Sendable {
+  /// The version of the records' fields, as in the field `schema`.
   public static let schema = 1
-  /// Its number among the files, from 1; `nil` if there is only one file.
+  /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
+  /// The name that the reader of the file gave.
   public var source: String
   public var format: CaptureFormat
   public var linkTypes: [LinkType]

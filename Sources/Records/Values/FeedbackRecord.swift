@@ -3,6 +3,7 @@ import BinaryProtocol
 /// A feedback tuple. A view, as `NotificationRecord`.
 public struct FeedbackRecord: ~Escapable {
   public let place: RecordPlace
+  /// The tuple's number on its connection, from 0.
   public let index: Int
   public let tuple: FeedbackTuple
 

@@ -1,6 +1,6 @@
 import Measurement
 
-/// Bytes that the capture does not hold, or that belong to a record it does not hold whole.
+/// Bytes that are missing in the capture, or that belong to a record of which others are missing.
 public struct GapRecord: Sendable {
   /// Why bytes are missing.
   public typealias Reason = CapturedGap
@@ -22,6 +22,7 @@ public struct GapRecord: Sendable {
 public struct MalformedRecord: Sendable {
   public var place: RecordPlace
   public var direction: Direction
+  /// What is wrong with the bytes, in words.
   public var problem: String
   /// The first bytes, at most 64.
   public var bytes: [UInt8]

@@ -77,7 +77,7 @@ public final class CSVWriter: RecordSerializer {
     if notifications.fields.output.count >= flushThreshold { notifications.flush() }
   }
 
-  /// Every output has accepted everything so far.
+  /// Whether every output has accepted everything so far.
   public var isOpen: Bool { tables.values.allSatisfy(\.isOpen) }
 
   /// Passes what is buffered to the output.
