@@ -2,13 +2,13 @@ import Bytes
 import Measurement
 import PacketCapture
 
-/// Why inspections cannot be merged.
+/// Why reports of inspections cannot be merged, as a sentence with the names of the reports.
 public struct InspectionMergeError: Error, CustomStringConvertible {
   public let description: String
 }
 
 extension InspectionReport {
-  /// A report with its name in messages.
+  /// A report, and its name in messages.
   public struct Part: Sendable {
     public var name: String
     public var report: InspectionReport
@@ -16,12 +16,13 @@ extension InspectionReport {
     public init(_ name: String, _ report: InspectionReport) { (self.name, self.report) = (name, report) }
   }
 
-  /// Joins the reports of several recordings, or of the parts that shards made of one.
+  /// Joins the reports of several recordings, or of the shards of one.
   ///
   /// Counts and distributions cover the whole. Findings about resends are within each report; shards keep each pair of
   /// hosts together for this.
   ///
-  /// - Returns: the report, and the parts that are missing.
+  /// - Parameter parts: reports that have counts (`finish(withCounts:shard:)`).
+  /// - Returns: the joint report, and sentences about shards that are missing.
   public static func merging(
     _ parts: [Part]
   ) throws(InspectionMergeError) -> (report: InspectionReport, missing: [String]) {

@@ -5,16 +5,19 @@ import PacketCapture
 import PushModel
 import Records
 
-/// Counts records as `Inspection` does, and over time, for the report of a trace.
+/// A sink that counts records as `Inspection` does, and over time, into a `TraceReport`.
 ///
-/// Memory does not grow with the trace: series join their bins, tokens become a sample, and lists end at the limits.
+/// Memory does not grow with the trace: bins of series are joined, tokens beyond the limit are sampled, and lists end
+/// at the limits.
 public struct TraceInspection: RecordSink {
-  /// Limits on what is kept; the rest is only counted.
+  /// Limits on what is kept individually; beyond a limit, records are only counted.
   public struct Limits: Sendable {
+    /// The limits of the inspection that is part of the report.
     public var inspection = Inspection.Limits()
-    /// Connections whose notifications over time are kept apart.
+    /// Connections with a separate series of notifications over time.
     public var timelines = 500
-    /// The number of distinct tokens that are counted one by one, and of listed tokens that are remembered.
+    /// Distinct tokens that are counted individually, and tokens of the feedback service that are kept: this many of
+    /// each.
     public var tokens = 1 << 16
     public init() {}
   }
@@ -327,7 +330,7 @@ public struct TraceInspection: RecordSink {
 
   // MARK: the report
 
-  /// Everything seen so far, counted up. Call it once, when reading has ended.
+  /// The report of all records. To be called once, when reading has ended.
   public mutating func finish() -> TraceReport {
     report.perSegment = perSegment.buckets
     report.bytesPerSegment = bytesPerSegment.buckets
