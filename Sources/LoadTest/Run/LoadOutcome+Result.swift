@@ -3,7 +3,9 @@ import Measurement
 
 /// The result document of a run.
 extension LoadOutcome {
-  /// - Parameter environment: of this process.
+  /// The result document of the run.
+  ///
+  /// - Parameter environment: the environment of this process.
   public func result(_ environment: Environment) -> RunResult {
     var result = RunResult()
     result.environment = environment

@@ -5,11 +5,11 @@ import Payload
 
 /// The stream of notifications of a run: number n is a pure function of the plan's seed and n.
 ///
-/// So nothing is kept for resends: the notification is generated again. Numbers count from 0 over the whole stream, of
-/// which a run may send a segment; `number(of:)` returns those of this run. Encodes directly into the batch without
-/// allocation. A class, because it is immutable and copying its parts would cost more than a batch.
+/// So no notification is kept for resends, but generated again. Numbers count from 0 over the whole stream, of which a
+/// run may send a segment; `number(of:)` returns the numbers of this run. Notifications are encoded directly into the
+/// batch without allocation. A class, because it is immutable and copying its parts would cost more than a batch.
 public final class Workload: Sendable {
-  /// Why a plan is invalid.
+  /// Why a plan is invalid, as a sentence.
   public struct PlanError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
     init(_ description: String) { self.description = description }
@@ -34,8 +34,8 @@ public final class Workload: Sendable {
   let replay: Replay?
 
   /// - Parameters:
-  ///   - start: UNIX seconds that `{time}` in a template stands for, and that relative expirations begin at.
-  ///   - replay: notifications to send instead of those of the plan; numbered like the stream.
+  ///   - start: the UNIX seconds for `{time}` in a template, and from which relative expirations count.
+  ///   - replay: notifications to send instead of generated ones, numbered like the stream.
   package init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
     guard (1...65_535).contains(plan.tokenLength) else {
       throw PlanError("the length of tokens must be 1 to 65535 bytes")
