@@ -1,6 +1,7 @@
 extension Page {
-  /// A file that belongs beside a Markdown text.
+  /// A file to be stored in the folder of the Markdown text.
   public struct Attachment: Sendable, Equatable {
+    /// The file's name, without a folder.
     public var name: String
     public var text: String
   }
