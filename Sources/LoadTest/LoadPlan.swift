@@ -55,10 +55,10 @@ public struct LoadPlan: Sendable {
     public var connectTimeout = Duration.seconds(5)
     /// The timeout of a TLS handshake.
     public var handshakeTimeout = Duration.seconds(10)
-    /// The wait after a failed attempt. The wait doubles with each further failure up to `maximumBackoff`; a random
-    /// half of it is left out.
+    /// The longest wait after the first failed attempt; doubled with each further failure, up to `maximumBackoff`. Each
+    /// wait is random, from half of the longest one to all of it.
     public var backoff = Duration.milliseconds(50)
-    /// The longest wait after a failed attempt.
+    /// The longest wait after any failed attempt.
     public var maximumBackoff = Duration.seconds(5)
     /// The time without any useful connection after which the run is given up.
     public var giveUp = Duration.seconds(10)

@@ -43,7 +43,7 @@ public struct CapacityRunner: Sendable {
   private let note: @Sendable (CapacityTrial) -> Void
   private var search: CapacitySearch?
 
-  /// The trials so far, in order, those of the sweeps included.
+  /// The trials so far, in order: the search's, then the sweeps'.
   public private(set) var trials: [CapacityTrial] = []
   /// How the search ended; `interrupted` until then.
   public private(set) var ending = Ending.interrupted

@@ -10,7 +10,7 @@ public struct LoadSnapshot: Sendable {
   public internal(set) var notifications = RunResult.Notifications()
   public internal(set) var sendings = RunResult.Sendings()
   public internal(set) var connections = RunResult.Connections()
-  /// Bytes of frames written.
+  /// Plaintext bytes written.
   public internal(set) var writtenBytes = 0
   /// Notifications that were not sent because they would have been late.
   public internal(set) var skipped = 0
