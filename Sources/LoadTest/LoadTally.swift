@@ -43,9 +43,9 @@ struct LoadTally: Sendable {
   var opened = 0
   var resumed = 0
   var failed = 0
-  /// Of the connections that the plan asks for, how many were opened at any time.
+  /// The number of the plan's connections that were opened at any time.
   var everOpened = 0
-  /// The same for those that were up (`ConnectionLife.standing`).
+  /// The number of the plan's connections that were up at any time (`ConnectionLife.standing`).
   var everUp = 0
   /// Connections that the gateway, or the network, ended before they were up.
   var refused = 0
@@ -127,7 +127,7 @@ struct LoadTally: Sendable {
     failures[isKnown ? reason : "other reasons", default: 0] += 1
   }
 
-  /// Takes those away that were counted before.
+  /// Subtracts failures that were counted earlier.
   mutating func subtractFailures(_ earlier: [String: Int]) {
     failures.merge(earlier) { $0 - $1 }
     failures = failures.filter { $0.value > 0 }

@@ -62,7 +62,7 @@ package struct TrialRequest: Sendable, Equatable {
   package var rate: Double?
   package var connections: Int?
   package var batch: Int?
-  /// Share of notifications that are made bad beside those of the load.
+  /// The share of notifications with deliberate faults, in addition to the load's own faults.
   package var faultShare: Double?
 
   package init(

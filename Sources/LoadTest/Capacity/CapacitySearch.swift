@@ -69,7 +69,7 @@ public struct CapacitySearch: Sendable {
   private var voids = 0
   /// The trial `next` has failed once.
   private var isDoubted = false
-  /// All rates that passed and that no failure at them, or below, has contradicted since.
+  /// All rates that passed and that no later failure, at the same rate or a lower one, has contradicted.
   private var passes: Set<Double> = []
   private var evidence: [SustainedRange.Evidence] = []
   private var current: Trial

@@ -45,9 +45,9 @@ final class ConnectionLife<Sending: SendingProtocol> {
     marks.begin(phase, at: log.count)
   }
 
-  /// Puts notifications into the batch, as many as fit, and returns how many.
+  /// Adds as many notifications to the batch as fit, and returns the number.
   ///
-  /// - Parameter due: returns when that many of them were due; called only when there are any.
+  /// - Parameter due: returns the due times of the first `taken` notifications; called only if `taken` is above 0.
   func collect(
     _ piece: SentLog.Piece, into batch: inout ConnectionBatch, now: Int64, due: (_ taken: Int) -> DueTimes
   ) -> Int {
@@ -77,9 +77,9 @@ final class ConnectionLife<Sending: SendingProtocol> {
     runs(of: 0..<log.count).reduce(0) { $0 + ($1.fate.isSettled ? 0 : $1.count) }
   }
   private var hasSettled: Bool { runs(of: 0..<log.count).contains { $0.fate.isSettled } }
-  /// The gateway has said what became of everything on it.
+  /// Whether the gateway's responses decide the fates of all notifications on the connection.
   var isDecided: Bool { sending.readiness.isDecided }
-  /// It has settled nothing so far.
+  /// Whether the gateway has settled nothing so far.
   var hasSettledNothing: Bool { !hasSettled && !isDecided }
 
   // MARK: standing
@@ -105,7 +105,7 @@ final class ConnectionLife<Sending: SendingProtocol> {
     sending.receive(bytes, written: log.count, at: now).map { event($0, now) }
   }
 
-  /// The gateway has ended it, or has said something that no gateway says.
+  /// Whether the gateway has ended the connection, or has sent bytes that are no response.
   private(set) var isOver = false
 
   private func event(_ answer: SendingAnswer, _ now: Int64) -> LifeEvent {

@@ -62,11 +62,12 @@ public final class Replay: Sendable {
 
 /// A file without a name, mapped into memory to be read.
 ///
-/// `@unchecked Sendable` is valid because nobody writes. The interleavings that were looked at:
-/// - Two loops read frames, the same or others: the mapping is read-only, and address and length are constants.
-/// - One reads while another thread ends with it: the value cannot be copied. It is part of `Replay`, to which every
-///   loop has a reference, so `deinit` unmaps after the last read.
-/// - Somebody cuts the file, which would be a bus error: it has no name, and its descriptor is closed.
+/// `@unchecked Sendable` is valid because no code writes. The interleavings that were looked at:
+/// - Two loops read the same frames or different ones: the mapping is read-only, and address and length are constants.
+/// - A loop reads while another thread releases the file: the value cannot be copied. It is part of `Replay`, to which
+///   every loop has a reference, so `deinit` unmaps after the last read.
+/// - Another process truncates the file, which would be a bus error: the file has no name, and its descriptor is
+///   closed.
 @safe struct MappedFile: ~Copyable, @unchecked Sendable {
   private let pointer: UnsafeMutableRawPointer
   private let count: Int

@@ -39,7 +39,7 @@ extension LoadOutcome {
     result.resources.cpuUserS = processor.user
     result.resources.cpuSystemS = processor.system
     result.resources.maxRssBytes = maximumMemory
-    // As the send lag: of the steady part, which connecting and draining say nothing of.
+    // Of the steady part, as the send lag: connecting and draining are no part of it.
     result.resources.loopLagUs = steady.loopLag
     result.verdict.limitedBy = limit
     let (standing, reasons) = judge(tally)
@@ -140,7 +140,7 @@ extension LoadOutcome {
   /// It did not write all due notifications.
   private var isBehind: Bool {
     guard let measured = phase(.measured) else { return false }
-    // The lag of those that were never sent is a lower bound.
+    // The lag of notifications that were never sent is a lower bound.
     return measured.measurements.latency.sendLagUs.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
   }
 

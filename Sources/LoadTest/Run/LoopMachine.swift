@@ -272,7 +272,7 @@ extension LoopMachine {
       }
       running.next += count
       if running.owed != .max { running.owed -= count }
-      // Without a schedule they are due when there is room for them.
+      // Without a schedule notifications are due when a connection has room.
       return (running.timetable.take(count) ?? DueTimes(now), true)
     case .draining(var draining):
       defer { state = .draining(draining) }
@@ -328,8 +328,8 @@ extension Timetable {
 // MARK: - resends
 
 extension LoopMachine {
-  /// The number of silently closed connections after which a notification that was alone on them is abandoned: it is
-  /// the cause.
+  /// The number of silently closed connections after which a notification is abandoned that was the only one on each:
+  /// the notification is the cause.
   static let maximumAlone = 3
 
   /// Discarded, or left open: it goes before everything new, in its order.
@@ -378,7 +378,7 @@ extension LoopMachine {
 
   /// Suspects need a connection of their own, which has to be made free.
   ///
-  /// - Parameter isComing: one is opening, or is about to take them.
+  /// - Parameter isComing: such a connection is opening, or is about to take the suspects.
   func needsRoomForSuspects(isComing: Bool) -> Bool {
     guard !isComing, case .running(let running) = state else { return false }
     return running.resends.hasSuspects
@@ -426,7 +426,7 @@ extension LoopMachine {
   /// The loop's timer has fired before.
   var hasTicked: Bool { watch.lastTick != nil }
 
-  /// The loop's timer has fired, so much later than it ought to.
+  /// The loop's timer has fired, `late` nanoseconds after its due time.
   mutating func tick(_ now: Int64, late: Int64) { watch.tick(now, late: late) }
 
   /// A connection is of use.

@@ -76,8 +76,9 @@ extension LoopRunner {
 
   // MARK: time
 
-  /// Whether nothing is to be written on a connection for a while: once, when the gateway has closed some silently and has
-  /// answered nothing, to tell a gateway that closes every connection from one that does so because of a notification.
+  /// Whether nothing is to be written on a connection for a while: once, when the gateway has closed some silently and
+  /// has answered nothing. This distinguishes a gateway that closes every connection from one that does so because of a
+  /// notification.
   func takesQuietOpening() -> Bool {
     machine.takesQuietOpening(books.tallies.reduce(into: LoadTally()) { $0 += $1 })
   }

@@ -93,11 +93,11 @@ extension LoopRunner {
   /// Nothing becomes due from `time` on; due notifications may still be written.
   func endSchedule(at time: Int64) { perform(machine.endSchedule(at: time), at: time) }
 
-  /// Figures belong to another phase from the moment on that the plan has for it.
+  /// Enters the next phase at the time that the plan has for it: figures belong to that phase from then on.
   @inline(__always)
   func passTime(_ now: Int64) { perform(machine.pass(now), at: now) }
 
-  /// Does what the machine says.
+  /// Performs the actions that the machine has returned.
   func perform(_ actions: [LoopMachine.Action], at now: Int64) {
     for action in actions {
       switch action {
@@ -146,7 +146,7 @@ extension LoopRunner {
     }
   }
 
-  /// The same over a connection that can take more now. The others, which may be many, are not looked at.
+  /// Sends due notifications over one connection, which can take more now, without a search among all connections.
   ///
   /// A socket that accepts everything signals writability after each write; answering with another write would starve
   /// the loop, so the streak is limited.

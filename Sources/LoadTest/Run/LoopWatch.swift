@@ -39,7 +39,7 @@ struct LoopWatch {
   }
 
   /// Whether nothing is to be written on a connection for a while: once, when the gateway has closed some silently and
-  /// has answered nothing, to tell a gateway that closes every connection from one that does so because of a
+  /// has answered nothing. This distinguishes a gateway that closes every connection from one that does so because of a
   /// notification.
   mutating func takesQuietOpening(_ tally: LoadTally) -> Bool {
     guard !hasOpenedQuietly, tally.endedSilently >= Self.silencesBeforeQuiet, tally.endedUnused == 0, !tally.hasProof

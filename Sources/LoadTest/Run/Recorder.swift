@@ -2,8 +2,8 @@ import Measurement
 
 /// Collects what the loops counted, a sample a second, and cuts it into phases.
 ///
-/// Each loop records into separate histograms. They are collected every second, for its percentiles, and added to those
-/// of the phase; so the cost of a second does not grow with the run.
+/// Each loop records into separate histograms. Every second these are collected for the second's percentiles, and added
+/// to the histograms of the phase; so the cost of a second does not grow with the run.
 struct Recorder {
   private static let second: Int64 = 1_000_000_000
 

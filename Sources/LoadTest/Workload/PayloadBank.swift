@@ -54,7 +54,7 @@ struct PayloadBank: Sendable {
 
   private let pushes: [FaultySample]
 
-  /// Those that break a rule.
+  /// Makes a bank of payloads that break a rule.
   init(breaking rule: PayloadRule, seed: UInt64) {
     pushes = (0..<PayloadPool.size).map { number in
       let faulty = FaultyPush(breaking: rule, seed: seed, number: UInt64(number))

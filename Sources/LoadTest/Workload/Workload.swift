@@ -93,15 +93,15 @@ public final class Workload: Sendable {
     return faults.draw(NotificationRandom(of: number, drawKey)[.fault])
   }
 
-  /// Some have tokens of lengths that a gateway may refuse.
+  /// Whether some notifications have tokens of lengths that a gateway may refuse.
   var hasBadTokenSizes: Bool {
     replay?.hasUnusualTokenSizes
       ?? (tokenLength != 32 || plan.faults[.tokenSize, default: 0] > 0
         || plan.payloadFaults["token_length", default: 0] > 0)
   }
 
-  /// All payloads but those that are bad on purpose are as short as every gateway takes them: 256 bytes in commands 0 and
-  /// 1, 2,048 in command 2. So one that is refused for its size is one of those.
+  /// Whether all payloads without deliberate faults are as short as every gateway accepts: at most 256 bytes in
+  /// commands 0 and 1, 2,048 in command 2. Then a payload that is refused for its size has a deliberate fault.
   var hasUsualPayloadSizes: Bool {
     guard replay == nil else { return false }
     let hasShortest = plan.commands.parts.contains { $0.value < 2 && $0.weight > 0 }
@@ -168,7 +168,7 @@ public final class Workload: Sendable {
     _ random: NotificationRandom, length: Int, isInvalid: Bool, into output: inout ByteWriter
   ) {
     let index = random[.token].multipliedFullWidth(by: tokens).high
-    // An odd factor: all are different, and so are their last bytes as long as there are values for them.
+    // An odd factor: all tokens are different, and so are their last bytes as long as there are enough values.
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
     var left = length
     if isInvalid {
