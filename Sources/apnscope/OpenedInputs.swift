@@ -39,7 +39,7 @@ struct OpenedInputs {
   private let isQuiet: Bool
   private let options: CaptureOptions
 
-  /// Opens all inputs, until Ctrl-C is pressed. Reports those that cannot be opened.
+  /// Opens all inputs, until Ctrl-C is pressed. Reports inputs that cannot be opened.
   ///
   /// - Parameters:
   ///   - separately: each capture is a separate recording.
@@ -126,7 +126,7 @@ struct OpenedInputs {
   /// Files left out of a folder that are named in a message.
   private static let named = 5
 
-  /// Adds the captures of a folder, not of folders in it; their first bytes say which files are.
+  /// Adds the captures of a folder, not of folders in it. Captures are recognised by their first bytes.
   private mutating func add(folder: String) {
     let names: [String]
     do {

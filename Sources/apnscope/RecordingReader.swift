@@ -17,7 +17,7 @@ struct RecordingReader {
 
   /// Reads until the inputs end, Ctrl-C is pressed, or the sink wants no more.
   ///
-  /// Inputs that cannot be read are reported; the others are read.
+  /// Inputs that cannot be read are reported; the other inputs are read.
   ///
   /// - Parameters:
   ///   - live: the interface that is read instead, if one is given.

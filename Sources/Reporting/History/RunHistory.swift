@@ -181,7 +181,7 @@ public final class RunHistory: Sendable {
   private func append(
     _ kind: String, _ started: String, _ environment: Environment, _ figures: [String: Double], _ document: String
   ) throws(HistoryError) {
-    // The names are ours, never anybody's input.
+    // The names are constants of this program, never input.
     let names = figures.keys.sorted()
     let columns = ["kind", "started", "apnscope", "host", "command", "document"] + names
     let values: [(any DatabaseValueConvertible)?] =
