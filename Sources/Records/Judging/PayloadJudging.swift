@@ -21,7 +21,7 @@ public struct PayloadVerdict: Sendable, Equatable {
   /// What a device does with the payload.
   public var effects: PayloadEffects
 
-  /// It wakes the app and has no alert, so that a device may defer it.
+  /// Whether the push wakes the app and has no alert, so that a device may defer it.
   package var needsBudget: Bool { kind != .voip && effects.contains(.background) && !effects.contains(.alert) }
 }
 

@@ -56,7 +56,7 @@ public struct PayloadVerdicts: Sendable {
     if topics.removeValue(forKey: connection) != nil { self.connection = 0 }
   }
 
-  /// Adopts the topics of connections that another instance knows.
+  /// Takes the topics of connections of another instance.
   package mutating func take(_ topics: [Int: PayloadTopic]) {
     guard topics != self.topics else { return }
     self.topics = topics

@@ -15,7 +15,7 @@ import TLSFoundation
 public struct RecordReader: ~Copyable {
   /// Limits on what is kept of earlier lines.
   public struct Limits: Sendable {
-    /// The number of error responses and of connections' times that the first pass remembers; further ones take effect
+    /// The number of error responses and of connections' times that the first pass keeps; further ones take effect
     /// at the position of their lines.
     public var remembered = 1 << 16
     /// The number of connections that are open at a time.
@@ -345,7 +345,7 @@ public struct RecordReader: ~Copyable {
     return number > 1
   }
 
-  /// Adds a record's fates to those of its connection.
+  /// Adds a record's fates to the fates of its connection.
   private mutating func note(_ record: FateRecord) {
     hasFates = true
     guard limits.fateRanges > 0, let count = open[record.connection]?.ranges.count else { return }
@@ -517,7 +517,7 @@ public struct RecordReader: ~Copyable {
       errorResponses: try fields.number("error_responses") ?? 0,
       feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
       conflictingBytes: try fields.number("conflicting_bytes", most: Self.maximumBytes) ?? 0,
-      // Records of 0.1.0 name them as they are typed.
+      // Records of 0.1.0 name limits by their options, with hyphens.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
     let missing = fields.list("not_captured")
     record.notCaptured.start = missing.contains("start")
@@ -537,7 +537,7 @@ public struct RecordReader: ~Copyable {
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)
     census.add(record)
-    // Its counts hold even if some of its records are missing.
+    // The connection's counts hold even if some of its records are missing.
     let found = counts?.notifications ?? 0
     record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
     record.notifications = record.fates.written

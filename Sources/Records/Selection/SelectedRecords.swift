@@ -47,7 +47,7 @@ public struct SelectedRecords: RecordSink {
   /// The state of an open connection.
   private struct ConnectionState {
     var opened: Timestamp
-    /// One of its records was selected, so that the sink knows it.
+    /// Whether a record of the connection was selected, so that the sink was notified of its opening.
     var isShown = false
     var notifications = 0
     var errorResponses = 0
@@ -178,7 +178,7 @@ public struct SelectedRecords: RecordSink {
 
   // MARK: memory
 
-  /// Reserves room for another range.
+  /// Counts another range; `false` if the limit is reached.
   @inline(never)
   private mutating func reserveRange() -> Bool {
     guard ranges < maximumRanges else {
@@ -198,7 +198,8 @@ public struct SelectedRecords: RecordSink {
     return low < ranges.count && ranges[low].contains(index)
   }
 
-  /// A record of a connection is selected: the sink first learns that the connection was opened.
+  /// Counts a selected record of a connection. Before the first one, the sink is notified that the connection was
+  /// opened.
   @inline(__always)
   private mutating func show(_ connection: Int) -> Int? {
     selected += 1
@@ -392,7 +393,7 @@ public struct SelectedRecords: RecordSink {
     }
     guard let state = connections.remove(record.connection) else { return }
     ranges -= state.matching.count + state.uncounted.count + state.early.count
-    // The record of a connection that was still open when the limit was reached would be of a part of it.
+    // If a connection was still open when the limit was reached, its record would cover only a part of it.
     let isShown = state.isShown && (isWanted || !isFull)
     var record = record
     if countsSelected {

@@ -41,7 +41,7 @@ public protocol RecordSink: NotificationSink {
   /// A connection's client presented this certificate. Called before the connection's first notification, perhaps more
   /// than once.
   mutating func presented(subject: String, connection: Int)
-  /// A connection has ended whose record goes to another sink.
+  /// A connection has ended whose record is passed to another sink.
   mutating func ended(connection: Int)
   /// A piece of a gateway connection's client stream has completed this many notifications.
   mutating func segment(notifications: Int, at time: Timestamp)
@@ -52,7 +52,7 @@ public protocol RecordSink: NotificationSink {
   mutating func mark(isSelected: Bool)
   /// Announces that a record of a connection is selected. The connection was opened before.
   mutating func select(connection: Int)
-  /// No input for a moment, e.g. from a live pipe: buffered output should be flushed.
+  /// Announces that no input arrives for a moment, for example from a live pipe: buffered output should be flushed.
   mutating func pause()
   /// Whether records are still wanted; `false` ends the reading.
   var isOpen: Bool { get }

@@ -15,7 +15,7 @@ import PushModel
 /// ```
 public final class SharedSink<Sink: RecordSink>: RecordSink {
   /// Not checked for overlapping accesses when the program runs, which would cost a fiftieth of decoding: the owner and
-  /// the stages that pass records on are one thread's, and a sink in the middle of a call knows no `SharedSink`.
+  /// the stages that pass records on run on one thread, and a sink does not access its `SharedSink` during a call.
   @exclusivity(unchecked) public var sink: Sink
 
   public init(_ sink: Sink) { self.sink = sink }

@@ -4,7 +4,7 @@ import PacketCapture
 
 /// Writes records as CSV: all types into one file with every column, or each type into a separate file.
 public final class CSVWriter: RecordSerializer {
-  /// One file's writer; a class, because the non-copyable writer has to live in a dictionary.
+  /// The writer of one file; a class, because a dictionary cannot hold the non-copyable `CSVFieldWriter`.
   private final class Table {
     var fields: CSVFieldWriter
     let output: RecordOutput
