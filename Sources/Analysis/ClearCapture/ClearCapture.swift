@@ -31,7 +31,7 @@ package final class ClearCapture: RecordSink {
     /// The connection's first row.
     var first: ClearRow?
     /// The index and stream offset of each notification that begins a row. Error responses, which are received at the
-    /// connection's end, are placed by them.
+    /// connection's end, get their places from this list.
     var begins: [(index: Int, offset: Int)] = []
 
     mutating func noteBegin(_ index: Int, _ offset: Int) {

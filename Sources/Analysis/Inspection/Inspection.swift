@@ -380,7 +380,7 @@ public struct Inspection: RecordSink {
     for (index, loss) in losses.enumerated() where loss >= 0 {
       let known = tracked.losses[loss]
       report.errors[index].outcomes = known?.outcomes
-      // Nothing is known when nothing of it could be tracked.
+      // `nil` if no notification of the loss could be tracked.
       report.errors[index].sentAgain = known?.sentAgain ?? (report.errors[index].discarded == 0 ? 0 : nil)
     }
     if report.summary.notifications > 0 { report.stories = stories(tracked) }

@@ -113,7 +113,7 @@ private struct InspectionMerging {
     addSums(report)
   }
 
-  /// Adds up the outcomes. Another recording of the same time may show sendings that change them.
+  /// Adds up the outcomes. Another recording of the same time may show sendings that change outcomes.
   private mutating func finishStories(_ overlaps: [Bool]) {
     guard !stories.isEmpty else { return }
     var sum = InspectionReport.Stories()
@@ -186,7 +186,7 @@ private struct InspectionMerging {
     whole.summary.gaps += report.summary.gaps
     whole.summary.malformed += report.summary.malformed
     whole.summary.undecryptedConnections += report.summary.undecryptedConnections
-    // Of a recording's parts only the first counts them.
+    // Of a recording's parts only the first counts unread packets.
     if let packets = report.summary.unreadPackets {
       whole.summary.unreadPackets = (whole.summary.unreadPackets ?? 0) + packets
     }

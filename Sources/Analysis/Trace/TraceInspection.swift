@@ -40,7 +40,7 @@ public struct TraceInspection: RecordSink {
   /// A segment is the records of a connection that end in one packet.
   private var perSegment = Counts(highest: 4_096)
   private var bytesPerSegment = Counts(highest: 65_535)
-  /// Notifications by priority; index 256 counts those without one.
+  /// Notifications by priority; index 256 counts notifications without a priority.
   private var priorities = [Int](repeating: 0, count: 257)
   /// Listed tokens by prefix: whether one was sent to later, and whether one of its tuples is selected.
   private var listed: [UInt64: (wasSentTo: Bool, isSelected: Bool)] = [:]
@@ -49,7 +49,7 @@ public struct TraceInspection: RecordSink {
   private var listedTimes: ClosedRange<UInt32>?
   private var first = Timestamp(nanoseconds: .max)
   private var last = Timestamp.none
-  /// Whether the next records are selected; statements about selected records may depend on others.
+  /// Whether the next records are selected; statements about selected records may depend on other records.
   private var isSelected = true
 
   /// The counts of one connection.
