@@ -10,7 +10,7 @@ struct InspectedRecording<Sink: RecordSink> {
 
   /// - Parameters:
   ///   - redaction: redacts the records before the sink receives them.
-  ///   - onProgress: called like that of `RecordingReader`, with a copy of the sink.
+  ///   - onProgress: called as `onProgress` of `RecordingReader`, with a copy of the sink.
   init(
     _ inputs: [String], _ options: DecodingOptions, live: LiveOptions? = nil, _ selection: RecordSelection,
     _ redaction: Redaction? = nil, into empty: Sink, strict: Bool,

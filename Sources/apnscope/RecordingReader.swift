@@ -120,7 +120,7 @@ struct RecordingReader {
 
   /// The exit status, after all output was written.
   func exitCode(strict: Bool) -> ExitCode {
-    // Ctrl-C is how a live capture ends, and no excuse for what failed before.
+    // Ctrl-C is the normal end of a live capture, whose earlier failures count.
     if Interrupt.isRequested { return isLive ? failure ?? ExitStatus.interrupted : ExitStatus.interrupted }
     if let failure { return failure }
     guard strict else { return .success }

@@ -29,8 +29,8 @@ final class ProviderHandler: ChannelInboundHandler {
     context.fireChannelActive()
   }
 
-  /// Notes the time of the connect as the kernel measured it: the event loop may have handled the event much later. No
-  /// other figure shows that a segment was lost.
+  /// Records the duration of the TCP connect as the kernel measured it, if known: the event loop may have handled the
+  /// event much later. No other figure shows that a segment was lost.
   private func noteConnect(_ channel: any Channel) {
     let (runner, seen) = (runner, Int((connectedAt - began) / 1_000))
     guard let socket = channel as? any SocketOptionProvider else {

@@ -35,7 +35,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   public var errorShareBelow: Double?
   /// The case of the measured share, then cases of common shares.
   public var cases: [Case]
-  /// Notifications a second that the target asks for.
+  /// Notifications a second that the target requires; `nil` without a time.
   public var demandPerS: Double?
   /// Bits a second on the wire, with TLS records and TCP/IP headers, at the demand or, without one, at the sustained
   /// rate.

@@ -75,7 +75,7 @@ extension RunReport {
     }
   }
 
-  /// One row for each of the plan's connections, with all its lives.
+  /// One row for each of the plan's connections, with its states over time.
   private var strip: Block {
     let timeline = result.timeline
     guard !timeline.spans.isEmpty else {

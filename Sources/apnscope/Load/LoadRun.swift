@@ -90,7 +90,7 @@ struct LoadRun {
     return result.verdict.thresholds.contains { !$0.passed } ? ExitStatus.thresholdFailed : nil
   }
 
-  /// The file that stays when this process is killed; only of a result that goes to a file.
+  /// The file that is left when this process is killed; only for a result that is written to a file.
   private func partialResult(
     of file: WholeDocument?, _ environment: Environment, _ settings: EffectivePlan
   ) throws -> PartialResult? {

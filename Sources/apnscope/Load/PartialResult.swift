@@ -30,7 +30,7 @@ final class PartialResult: Sendable {
   private let environment: Environment
   private let plan: [String: RunResult.PlanValue]
   private let state = Mutex(State())
-  /// Held while the file is written, which may take long; so it is not what `keep` asks.
+  /// Locked while the file is written, which may take long; so `keep` uses `state`.
   private let target: Mutex<Target>
   private let pool = NIOThreadPool(numberOfThreads: 1)
 
