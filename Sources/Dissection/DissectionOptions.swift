@@ -66,6 +66,7 @@ public struct DissectionOptions: Sendable {
   /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.
   public var maximumFateRanges: Int
 
+  /// Makes options; the properties describe the parameters.
   public init(
     ports: [UInt16: Service] = Service.ofPorts, dumpContents: DumpContents? = nil,
     limits: ProtocolLimits = ProtocolLimits(),

@@ -5,6 +5,7 @@ import TLSTransport
 public struct LoadPlan: Sendable {
   /// The gateway's host and port.
   public struct Gateway: Sendable {
+    /// A name or an address.
     public var host = "localhost"
     public var port = 2195
     /// The only addresses to connect to, as the host was resolved; `nil`: the host is looked up for each connection.
@@ -43,9 +44,11 @@ public struct LoadPlan: Sendable {
 
   /// The number of connections, their lifetimes, and how they are reopened.
   public struct Connections: Sendable {
+    /// The number of connections, at least 1.
     public var count = 1
     /// The time over which connection starts are spread.
     public var stagger = Duration.milliseconds(100)
+    /// The options of the sockets; sizes in bytes.
     public var socket = SocketOptions(sendBuffer: 65_536, noDelay: true, notSentLowWater: 16_384)
     /// The time after which a connection is closed gracefully and reopened; `nil`: none.
     public var lifetime: Duration?

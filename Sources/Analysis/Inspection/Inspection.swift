@@ -61,6 +61,7 @@ public struct Inspection: RecordSink {
     var settled = 0
   }
 
+  /// Makes an inspection of one recording.
   public init(limits: Limits = Limits()) {
     self.limits = limits
     shared = SharedTally(limits)

@@ -10,6 +10,7 @@ public struct InspectionMergeError: Error, CustomStringConvertible {
 extension InspectionReport {
   /// A report, and its name in messages.
   public struct Part: Sendable {
+    /// The name in messages, for example the report's file.
     public var name: String
     public var report: InspectionReport
 

@@ -83,6 +83,7 @@ public struct TraceInspection: RecordSink {
     }
   }
 
+  /// Makes an inspection of one trace.
   public init(limits: Limits = Limits()) { self.init(limits: limits, stories: nil) }
 
   package init(limits: Limits, stories: StoryCollector?) {

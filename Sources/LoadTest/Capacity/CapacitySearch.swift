@@ -25,6 +25,7 @@ public struct CapacitySearch: Sendable {
     /// Notifications a second.
     public var rate: Double
     public var kind: Kind
+    /// Whether the trial has the length of a confirmation.
     public var isLong: Bool { kind != .step }
 
     public init(rate: Double, kind: Kind) {

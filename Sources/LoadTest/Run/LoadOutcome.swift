@@ -33,6 +33,7 @@ public struct LoadOutcome: Sendable {
     init(_ phase: RunPhase, seconds: Double) { (self.phase, self.seconds) = (phase, seconds) }
   }
 
+  /// The plan of the run.
   public let plan: LoadPlan
   /// The time of the start: UTC, RFC 3339.
   public internal(set) var started = ""

@@ -7,8 +7,11 @@ import Measurement
 public struct LoadSnapshot: Sendable {
   /// The name of a `RunPhase`; empty before the run, `over` after it.
   public internal(set) var phase = ""
+  /// Distinct notifications by fate.
   public internal(set) var notifications = RunResult.Notifications()
+  /// Sendings by fate: a notification that is resent counts several times.
   public internal(set) var sendings = RunResult.Sendings()
+  /// Attempts to connect, by outcome.
   public internal(set) var connections = RunResult.Connections()
   /// Plaintext bytes written.
   public internal(set) var writtenBytes = 0

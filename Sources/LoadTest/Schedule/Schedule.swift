@@ -47,6 +47,7 @@ public struct Schedule: Sendable, Equatable {
     func rate(at time: Double) -> Double { from == to ? from : from + (to - from) * min(1, time / length) }
   }
 
+  /// The stages, in order.
   public let stages: [Stage]
   /// Where each stage begins: seconds, and sendings before it.
   private let starts: [(time: Double, count: Double)]

@@ -9,6 +9,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
       public var value: Value
       public var weight: Double
     }
+    /// The values with their weights; at least one weight is positive.
     public var parts: [Part]
 
     /// Always the same value.

@@ -83,6 +83,7 @@ public struct RecordReader: ~Copyable {
   /// A sentence about missing records; `nil` if none are known to be missing. Valid after `finish(into:)`.
   public var missing: String? { census.missing }
 
+  /// Makes a reader of one trace: one that has not scanned a line.
   public init(limits: Limits = Limits()) { self.limits = limits }
 
   // MARK: first pass

@@ -4,6 +4,7 @@ import PacketCapture
 public struct CaptureLossRecord: Sendable {
   /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
+  /// The numbers of lost packets, as the capturing program reported them.
   public var loss: CaptureLoss
 
   package init(
@@ -18,17 +19,23 @@ public struct CaptureLossRecord: Sendable {
 public struct CaptureOutcome: Sendable {
   /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
+  /// The name of the file in records.
   public var source: String
+  /// The recognised format.
   public var format: CaptureFormat
+  /// The link types of the file's interfaces, at most 64.
   public var linkTypes: [LinkType] = []
   /// The file's bytes on disk; `nil` for pipes.
   public var size: Int?
+  /// The packets that were read.
   public var packets = 0
   /// Packets that the snap length cut.
   public var cutPackets = 0
   /// Packets without a TCP segment that is read.
   public var unread = UnreadTraffic()
+  /// The earliest time of a packet; `.none` without times.
   public var firstTime = Timestamp.none
+  /// The latest time of a packet; `.none` without times.
   public var lastTime = Timestamp.none
   /// The number of packets whose time is before an earlier packet's.
   public var latePackets = 0

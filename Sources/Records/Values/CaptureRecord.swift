@@ -8,7 +8,9 @@ public struct CaptureRecord: Sendable {
   public var file: Int?
   /// The name that the reader of the file gave.
   public var source: String
+  /// The recognised format.
   public var format: CaptureFormat
+  /// The link types of the interfaces described before the first packet; empty for dumps.
   public var linkTypes: [LinkType]
   /// The selection of the following records, as options of the command; empty when all follow.
   public var selection: [String] = []

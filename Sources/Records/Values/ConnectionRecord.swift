@@ -14,6 +14,7 @@ public struct ConnectionRecord: Sendable {
   public var file: Int?
   /// A key that is the same in every shard of a recording; `nil` if the whole recording is read.
   public var flow: String?
+  /// The recognised service.
   public var service: Service
   /// The other protocol that was recognised, on any port; `nil`: none.
   public var otherProtocol: OtherProtocol?
@@ -27,7 +28,9 @@ public struct ConnectionRecord: Sendable {
   package var outline = ConnectionOutline()
   /// The parts of the connection that the recording does not show.
   package var notCaptured = NotCaptured()
+  /// The client's address and port; `nil` for raw dumps.
   public var client: Endpoint?
+  /// The server's address and port; `nil` for raw dumps.
   public var server: Endpoint?
   /// The time of the first packet.
   public var opened: Timestamp
@@ -43,9 +46,13 @@ public struct ConnectionRecord: Sendable {
   public var serverBytes: Int
   /// Bytes that were sent and are not in the capture, in both directions; under TLS, TLS bytes.
   public var missingBytes: Int
+  /// Notifications that were read.
   public var notifications: Int
+  /// Error responses that were read.
   public var errorResponses: Int
+  /// Feedback tuples that were read.
   public var feedbackTuples: Int
+  /// The notifications by fate.
   public var fates: FateCounts
   /// Bytes that were sent twice with different contents; the first ones were used.
   public var conflictingBytes: Int

@@ -3,7 +3,9 @@ import PushModel
 
 /// An error response and its effect on the notifications of its connection.
 public struct ErrorResponseRecord: Sendable {
+  /// The place of the six bytes in the server's stream.
   public var place: RecordPlace
+  /// The status and the identifier.
   public var response: ErrorResponse
   /// The index of the notification that the response names; `nil` if none was seen with its identifier.
   public var notification: Int?
@@ -41,6 +43,7 @@ public struct ErrorResponseRecord: Sendable {
 /// The record is emitted once no response can change the fate any more, at the latest before the connection's record. A
 /// connection's ranges are in order and without gaps.
 public struct FateRecord: Sendable, Equatable {
+  /// The connection's number, from 1.
   public var connection: Int
   /// The index of the first notification.
   public var first: Int

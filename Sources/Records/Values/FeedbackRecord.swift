@@ -5,6 +5,7 @@ public struct FeedbackRecord: ~Escapable {
   public let place: RecordPlace
   /// The tuple's number on its connection, from 0.
   public let index: Int
+  /// The time and the token, borrowed from the bytes.
   public let tuple: FeedbackTuple
 
   @_lifetime(copy tuple)

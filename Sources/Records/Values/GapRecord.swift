@@ -5,7 +5,9 @@ public struct GapRecord: Sendable {
   /// Why bytes are missing.
   public typealias Reason = CapturedGap
 
+  /// The place of the missing bytes.
   public var place: RecordPlace
+  /// The sender of the missing bytes.
   public var direction: Direction
   public var reason: Reason
 
@@ -21,6 +23,7 @@ public struct GapRecord: Sendable {
 /// Bytes that are not a record.
 public struct MalformedRecord: Sendable {
   public var place: RecordPlace
+  /// The sender of the bytes.
   public var direction: Direction
   /// What is wrong with the bytes, in words.
   public var problem: String

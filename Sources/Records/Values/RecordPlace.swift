@@ -20,6 +20,7 @@ public enum Service: String, Sendable {
 public struct RecordPlace: Sendable {
   /// Counts from 1 in the order of the connections' first packets.
   public var connection: Int
+  /// The time of the packet; `.none` without times.
   public var time: Timestamp
   /// The packet's number, from 1; 0 for raw dumps, which have no packets. If there are several files, the number
   /// contains the file's as well (`PacketNumber`).

@@ -7,8 +7,11 @@ public struct SummaryRecord: Sendable {
   public var notifications = 0
   public var errorResponses = 0
   public var feedbackTuples = 0
+  /// The number of gap records.
   public var gaps = 0
+  /// The number of malformed records, and of notifications whose items do not fit the frame.
   public var malformed = 0
+  /// TLS connections of which nothing was decrypted.
   public var undecryptedConnections = 0
   /// Packets that the capture lost.
   public var droppedPackets = 0
@@ -23,6 +26,7 @@ public struct SummaryRecord: Sendable {
   public var readFeedbackConnections = 0
   /// Connections that have ended. Not a field of the record, nor are the following properties.
   public var endedConnections = 0
+  /// Error responses by rejection.
   public var errorsByRejection: [Rejection: Int] = [:]
   /// The fates decided so far; on open connections they may still change.
   public var settled = FateCounts()

@@ -26,8 +26,11 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
 
   /// The universal scalability law over connections, see `ScalabilityFit`.
   public struct Scalability: Sendable, Equatable, Encodable {
+    /// γ, in notifications a second.
     public var gamma: Double
+    /// α, not negative.
     public var alpha: Double
+    /// β, not negative.
     public var beta: Double
     /// The standard errors of γ, α and β in the full law.
     public var gammaError: Double?
@@ -37,6 +40,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     public var gammaHalfWidth: Double?
     public var alphaHalfWidth: Double?
     public var betaHalfWidth: Double?
+    /// The share of the variance that the law explains.
     public var rSquared: Double
     /// The number of points.
     public var points: Int
@@ -69,6 +73,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     /// The half widths of the 95 % confidence intervals of F and V.
     public var perWriteHalfWidthUs: Double?
     public var perNotificationHalfWidthUs: Double?
+    /// The share of the variance that the law explains.
     public var rSquared: Double
     /// The reason why F and V are inconclusive; absent if they are shown.
     public var notShown: String?
@@ -83,11 +88,17 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     public var acceptedPerS: Double
   }
 
+  /// The trial that contradicts the search's result; `nil`: none does.
   public private(set) var contradiction: Contradiction?
+  /// The law over connections; `nil` if the trials do not determine it.
   public private(set) var scalability: Scalability?
+  /// The law over shares of errors; `nil` if the trials do not determine it.
   public private(set) var goodput: Goodput?
+  /// The law over batch sizes; `nil` if the trials do not determine it.
   public private(set) var batching: Batching?
+  /// The plan of a campaign; `nil` when no rate passed.
   public private(set) var plan: CampaignPlan?
+  /// Sentences about what makes the conclusions doubtful.
   public private(set) var warnings: [String] = []
 
   private enum CodingKeys: String, CodingKey {
@@ -96,6 +107,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     case warnings
   }
 
+  /// Computes all conclusions from the document's trials.
   public init(_ document: CapacityDocument) {
     let trials = document.trials
     let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }

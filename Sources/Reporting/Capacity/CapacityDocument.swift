@@ -23,8 +23,11 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public struct Settings: Sendable, Equatable, Codable {
     /// The relative distance from the found rate to a rate that fails: 0.03 is 3 %.
     public var precision = 0.03
+    /// The length of a trial's measured phase.
     public var trialS = 10.0
+    /// The length of a long trial's measured phase.
     public var confirmS = 30.0
+    /// The time before each measured phase.
     public var settleS = 2.0
     /// The maximum send lag (99th percentile).
     public var lagLimitUs = 50_000
@@ -58,6 +61,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   /// The common settings of all trials, by their names in a plan file of `load`.
   public var plan: [String: RunResult.PlanValue] = [:]
   public var settings = Settings()
+  /// How the search ended.
   public var ending = Ending.interrupted
   /// Notifications a second that are sustained; absent when no rate passed.
   public var sustainedPerS: Double?
@@ -65,7 +69,9 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var sustainedRange: SustainedRange?
   /// The number of connections in the trials of the search.
   public var connections = 1
+  /// The campaign to plan; `nil`: none.
   public var target: Target?
+  /// The trials, in order: the search's, then the sweeps'.
   public var trials: [CapacityTrial] = []
 
   public init() {}
@@ -79,6 +85,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
 
   private enum AnalysisKey: String, CodingKey { case analysis }
 
+  /// Decodes a document of this schema or of 0.1.0.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     kind = try container.decode(String.self, forKey: .kind)

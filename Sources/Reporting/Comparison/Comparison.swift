@@ -47,6 +47,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     public var p: Double?
     /// The same p, corrected by Holm's method for the number of judged figures.
     public var pHolm: Double?
+    /// The result of comparing the sides.
     public var judgement: Judgement
 
     package var unit: Unit { RunFigure.named(figure)?.unit ?? .plain }
@@ -54,6 +55,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     private enum CodingKeys: String, CodingKey { case figure, a, b, ratio, p, pHolm, judgement }
   }
 
+  /// The version of the document's fields.
   public let schema = 1
   public let kind = "compare"
   /// The names of the runs of side a.
@@ -66,6 +68,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
   public let rows: [Row]
   /// The differences in setup between the runs: ideally only the intended one.
   public let differences: [SetupDifference]
+  /// Sentences about what makes the comparison doubtful.
   public let warnings: [String]
 
   private enum CodingKeys: String, CodingKey {

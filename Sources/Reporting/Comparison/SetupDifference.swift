@@ -2,6 +2,7 @@ import Measurement
 
 /// A setting, or a property of the machine, that differs between runs.
 public struct SetupDifference: Sendable, Equatable, Encodable {
+  /// The name of the option in a plan, or of the property.
   public var name: String
   /// The distinct values of side a, sorted; "-" for a missing value.
   public var a: [String]

@@ -26,8 +26,11 @@ public final class RunHistory: Sendable {
     public var kind: String
     /// The time of the start: UTC, RFC 3339.
     public var started: String
+    /// The version that made the result.
     public var apnscope: String
+    /// The host on which the run was made.
     public var host: String
+    /// The command line of the run.
     public var command: String
     /// The figures of the run by name; times in microseconds.
     public var figures: [String: Double]

@@ -3,6 +3,7 @@ extension Page {
   public struct Attachment: Sendable, Equatable {
     /// The file's name, without a folder.
     public var name: String
+    /// The file's content: an SVG document.
     public var text: String
   }
 

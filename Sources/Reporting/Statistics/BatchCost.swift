@@ -34,6 +34,7 @@ public struct BatchCost: Sendable, Equatable {
   /// `nil` unless there are more points than unknowns.
   public let perWriteHalfWidth: Double?
   public let perNotificationHalfWidth: Double?
+  /// The share of the variance that the law explains, at most 1.
   public let rSquared: Double
 
   /// The least R² of a conclusive fit: below it, points differ by more than batches explain, and F and V are
