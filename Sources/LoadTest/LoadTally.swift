@@ -53,7 +53,7 @@ struct LoadTally: Sendable {
   var endedSilently = 0
   /// Of these, connections on which nothing had been written: the gateway did not end them because of a notification.
   var endedUnused = 0
-  /// The same by their reasons, few of which differ.
+  /// Failed attempts by reason; there are few different reasons.
   private(set) var failures: [String: Int] = [:]
   var closed: [Cause: Int] = [:]
   /// Handshakes by version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256".

@@ -4,12 +4,12 @@ import PushModel
 /// The record of one connection from when it is up until it has ended: the writes, the responses, and the fate of each
 /// notification.
 ///
-/// It has no socket, clock or event loop: events and their times are passed in. One object per connection; no
-/// allocation per notification. Generic over the protocol, so that calls to it are static.
+/// The class has no socket, clock or event loop: events and their times are arguments. One object per connection; no
+/// allocation per notification. Generic over the protocol, so that calls to the protocol are static.
 final class ConnectionLife<Sending: SendingProtocol> {
   /// Nanoseconds of the monotonic clock, as all times here.
   let openedAt: Int64
-  /// The same without the time in which the load itself stood still.
+  /// The same time, without the time in which the load was stalled.
   private let openedAtObserved: Int64
   private(set) var log: SentLog
   private var marks: PhaseMarks
@@ -54,9 +54,9 @@ final class ConnectionLife<Sending: SendingProtocol> {
     sending.collect(piece, into: &batch, room: room, now: now, due: due)
   }
 
-  /// How many notifications it takes before it closes.
+  /// The number of notifications that the connection takes before it closes.
   var room: Int { min(limits.notifications - log.count, sending.readiness.room) }
-  /// It has carried as many as it may, or as it can remember.
+  /// Whether the connection has carried the maximum number of notifications, or its log is full.
   var isSpent: Bool { log.count >= limits.notifications || log.isFull }
 
   func wrote(_ piece: SentLog.Piece, at now: Int64) { log.append(piece, written: now) }

@@ -408,7 +408,7 @@ final class ProviderConnection {
       }
       runner.sendAgain(pieces)
     } else if life.limits.canProve {
-      // It would have been resent.
+      // The pieces would have been resent.
       runner.abandon(pieces)
     } else {
       runner.leaveUnknown(settlement)

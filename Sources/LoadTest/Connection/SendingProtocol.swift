@@ -63,7 +63,7 @@ enum CloseAction: Equatable {
   case close
   /// Only this side ends, because unsent bytes would be lost otherwise; what is unsettled stays so.
   case endOutput
-  /// These bytes ask for a proof. The gateway answers or closes.
+  /// Bytes to write that request a proof. The gateway answers or closes.
   case ask([UInt8])
 }
 

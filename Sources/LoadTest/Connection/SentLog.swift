@@ -87,9 +87,9 @@ struct SentLog {
     self.limit = limit
   }
 
-  /// It holds as much as it may.
+  /// Whether the older writes take the memory allowed.
   var isFull: Bool { old.memory >= limit }
-  /// Bytes that older writes take, about.
+  /// Approximate bytes of the older writes.
   var oldMemory: Int { old.memory }
 
   mutating func append(_ piece: Piece, written: Int64) {
@@ -124,7 +124,7 @@ struct SentLog {
     return pieces
   }
 
-  /// The same of these positions only.
+  /// The pieces at these positions only.
   func pieces(in positions: Range<Int>) -> [Piece] {
     var pieces = pieces(from: positions.lowerBound)
     var over = count - positions.upperBound

@@ -75,7 +75,7 @@ public struct ReplayMaker: ~Copyable {
       if kind.isCapture { lastTimes = [:] }
       return
     }
-    // It cannot be reconstructed: a different notification would be accepted.
+    // A malformed frame cannot be reconstructed: a different notification would be accepted.
     guard !notification.isMalformed else {
       skippedRecords += 1
       return

@@ -137,7 +137,7 @@ extension LoadOutcome {
   /// Microseconds.
   private static let tolerableLoopLag = 10_000
 
-  /// It did not write all due notifications.
+  /// Whether the load did not write all due notifications in time.
   private var isBehind: Bool {
     guard let measured = phase(.measured) else { return false }
     // The lag of notifications that were never sent is a lower bound.

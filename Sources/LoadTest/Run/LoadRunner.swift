@@ -71,7 +71,7 @@ public final class LoadRunner: Sendable {
     return try outcome.get()
   }
 
-  /// The same on event loops, and in a time, that may be simulated.
+  /// Runs the load on event loops and with a clock that may be simulated.
   func run(
     in context: RunContext, _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
     notice: @escaping @Sendable (String) -> Void = { _ in },

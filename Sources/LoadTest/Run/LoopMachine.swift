@@ -33,21 +33,21 @@ struct LoopMachine {
     var resends = Resends()
   }
 
-  /// What the loop has to do.
+  /// An action that the loop has to perform.
   enum Action: Equatable {
     /// Counts are of this phase from now on.
     case enter(RunPhase)
-    /// These are never sent because they would be late: they count as skipped.
+    /// The number of notifications that are not sent because they would be late: they count as skipped.
     case skip(Int)
-    /// These are never sent because there was no room for them.
+    /// The number of notifications that are not sent because no connection had room.
     case leave(Int)
     /// The lag of notifications that are never sent.
     case neverSent(Int, DueTimes)
-    /// These are given up. The fate of the last sending of some is unknown.
+    /// The notifications that are abandoned. The fate of the last sending of some is unknown.
     case abandon([SentLog.Piece])
-    /// Something may be written now.
+    /// Due notifications may be written now.
     case send
-    /// The same when the loop has come to its sockets.
+    /// Due notifications may be written after the loop has handled its sockets.
     case sendSoon
     /// All connections are closed gracefully.
     case close
@@ -217,7 +217,7 @@ extension LoopMachine {
   /// The run is over: what was to be sent again is given up.
   mutating func finish(at now: Int64) -> [Action] {
     let left = resends?.pieces ?? []
-    // These were taken and never written.
+    // Pieces with attempt 0 were collected and never written.
     var actions = left.filter { $0.attempt == 0 }.map { Action.neverSent($0.count, due($0.count, of: $0, now)) }
     if !left.isEmpty { actions.append(.abandon(left)) }
     state = .over
@@ -346,7 +346,7 @@ extension LoopMachine {
     return (abandoned.isEmpty ? [] : [.abandon(abandoned)]) + putBack(left, at: now)
   }
 
-  /// These are to be written, before everything new.
+  /// Adds pieces that are to be written before all new notifications.
   mutating func putBack(_ pieces: [SentLog.Piece], at now: Int64) -> [Action] {
     guard !pieces.isEmpty else { return [] }
     func add(to resends: inout Resends) {

@@ -56,7 +56,7 @@ extension LoopRunner {
     }
   }
 
-  /// These are to be written, before everything new.
+  /// Adds pieces that are to be written before all new notifications.
   func putBack(_ pieces: [SentLog.Piece]) {
     let now = clock()
     perform(machine.putBack(pieces, at: now), at: now)

@@ -9,10 +9,10 @@ import NIOCore
 /// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate. So
 /// loops share nothing, and need no locks.
 final class LoopRunner {
-  /// Records that are written before the loop looks at other things.
+  /// Records that are written before the loop handles other events.
   private static let burst = 64
-  /// The same where a socket asks for more after each: some milliseconds, because to come back costs a timer, which is
-  /// late.
+  /// Consecutive writes to a socket that becomes writable after each: some milliseconds, because a return costs a
+  /// timer, which is late.
   private static let longestStreak = 512
 
   let plan: LoadPlan

@@ -1,10 +1,10 @@
 import BinaryProtocol
 import Bytes
 
-/// How often payloads of each size occur in a decoded trace; a workload draws its own as often.
+/// The number of payloads of each size in a decoded trace; a workload draws sizes with the same frequencies.
 ///
-/// It is given the records that `apnscope decode` writes, a line at a time (Documentation/records.md: `payload_length`
-/// of `notification` records). Memory does not grow with the trace.
+/// The input is the records that `apnscope decode` writes, one line at a time (Documentation/records.md:
+/// `payload_length` of `notification` records). Memory does not grow with the trace.
 package struct PayloadSizes: Sendable {
   /// Most parts of the mix.
   package static let maximumParts = 1_024
