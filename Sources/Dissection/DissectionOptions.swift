@@ -46,7 +46,7 @@ public struct DissectionOptions: Sendable {
   }
   /// The number of decoder threads, beside one thread that reads. Records do not depend on the number.
   public enum Threads: Sendable {
-    /// This many, at least 1.
+    /// A fixed number, at least 1.
     case exactly(Int)
     /// At most this many, and several only while more time is saved than lost by using several.
     case upTo(Int)

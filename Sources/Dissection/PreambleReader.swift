@@ -15,7 +15,7 @@ struct PreambleReader {
     /// The next bytes are not part of a preamble.
     case none
     case needsMore
-    /// This many bytes are.
+    /// The number of bytes that are part of a preamble.
     case taken(Int)
   }
 

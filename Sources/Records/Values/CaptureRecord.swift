@@ -14,8 +14,8 @@ public struct CaptureRecord: Sendable {
   public var linkTypes: [LinkType]
   /// The selection of the following records, as options of the command; empty when all follow.
   public var selection: [String] = []
-  /// It was read back from records of a selection: the recording's other records are missing. Not a field of the
-  /// record.
+  /// Whether the record was read back from a selection, so that the recording's other records are missing. Not a field
+  /// of the record.
   package var isOfSelection = false
 
   package init(

@@ -42,7 +42,7 @@ public struct ConnectionRecord: Sendable {
   public var tls: TLSSummary?
   /// Application bytes of the client in the capture; TLS bytes if the connection is not decrypted.
   public var clientBytes: Int
-  /// The same of the server.
+  /// Application bytes of the server in the capture, likewise.
   public var serverBytes: Int
   /// Bytes that were sent and are not in the capture, in both directions; under TLS, TLS bytes.
   public var missingBytes: Int

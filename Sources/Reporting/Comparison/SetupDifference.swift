@@ -6,7 +6,7 @@ public struct SetupDifference: Sendable, Equatable, Encodable {
   public var name: String
   /// The distinct values of side a, sorted; "-" for a missing value.
   public var a: [String]
-  /// The same of side b.
+  /// The distinct values of side b, likewise.
   public var b: [String]
 
   /// Whether runs of one side differ.

@@ -8,8 +8,8 @@ import Synchronization
 
 /// The result of an unfinished run, in `FILE.part` beside its output, which remains if the process is killed.
 ///
-/// It is replaced atomically about once a second, on a separate low-priority thread, and removed when the result is
-/// written.
+/// The file is replaced atomically about once a second, on a separate low-priority thread, and removed when the result
+/// is written.
 final class PartialResult: Sendable {
   /// The suffix of the output's name.
   static let suffix = ".part"
