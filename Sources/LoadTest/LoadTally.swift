@@ -8,11 +8,11 @@ struct LoadTally: Sendable {
   var rejected = 0
   var unknown = 0
   var abandoned = 0
-  /// Of these, how many were written and may have been accepted: the fate of their last sending is unknown.
+  /// The part of `abandoned` that was written and may have been accepted: the fate of the last sending is unknown.
   var abandonedOpen = 0
-  /// Due and never generated, because they would have been late.
+  /// Notifications that were due and not generated, because they would have been late.
   var skipped = 0
-  /// Due and never generated, because the run was over before there was room.
+  /// Notifications that were due and not generated, because the run ended before a connection had room.
   var unsent = 0
 
   /// Sendings: every time one was written.

@@ -127,10 +127,10 @@ extension BinarySending {
 }
 
 extension BinarySession {
-  /// Notes a notification that is being collected. Some gateways give up before they come to the identifier of one that
-  /// is bad, and answer 0; so the session has to know which ones are.
+  /// Notes a notification that is being collected. Some gateways refuse a faulty notification before they have parsed
+  /// its identifier, and answer 0; so the session needs to know which notifications are faulty.
   ///
-  /// - Parameter isOnlyLong: no other payload is longer than what every gateway takes.
+  /// - Parameter isOnlyLong: whether no other payload is longer than every gateway accepts.
   @inline(__always)
   mutating func write(_ fault: WorkloadPlan.Fault?, identifier: UInt32, isOnlyLong: Bool) {
     guard let fault else {

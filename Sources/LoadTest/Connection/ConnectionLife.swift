@@ -13,20 +13,20 @@ final class ConnectionLife<Sending: SendingProtocol> {
   private let openedAtObserved: Int64
   private(set) var log: SentLog
   private var marks: PhaseMarks
-  /// The phase that is on, and the last one in which something became due.
+  /// The current phase, and the last one in which notifications became due.
   private var (phase, lastScheduled): (RunPhase, RunPhase)
   private var sending: Sending
   let limits: SendingLimits
-  /// The gateway was asked for a proof; and it gave it.
+  /// Whether a proof was requested from the gateway, and whether it was received.
   private(set) var isAsked = false
   private var isProven = false
   private(set) var isForeign = false
-  /// When the first error response was read that ends the connection.
+  /// The time at which the first error response that ends the connection was read.
   private(set) var errorReadAt: Int64?
-  /// Why it ends; `nil` before that is known.
+  /// Why the connection ends; `nil` while it is open.
   var cause: LoadTally.Cause?
 
-  /// - Parameter observed: the time of opening without the time in which the load stood still; that of opening if `nil`.
+  /// - Parameter observed: the time of opening without the time in which the load was stalled; `nil`: `openedAt`.
   init(
     openedAt: Int64, observed: Int64? = nil, log: SentLog, sending: Sending, phase: RunPhase,
     lastScheduled: RunPhase
@@ -85,8 +85,8 @@ final class ConnectionLife<Sending: SendingProtocol> {
   // MARK: standing
 
   /// - Parameters:
-  ///   - now: without the time in which the load stood still: a refusal waits that long to be read.
-  ///   - cause: why it has ended; `nil` while it is open.
+  ///   - now: the time without the time in which the load was stalled, when a refusal could not be read.
+  ///   - cause: why the connection has ended; `nil` while it is open.
   func standing(atObserved now: Int64, endedBy cause: LoadTally.Cause?) -> LifeStanding {
     if hasSettled || isProven || now - openedAtObserved > LoadPlan.settling.nanoseconds { return .up }
     switch cause {
@@ -146,7 +146,7 @@ final class ConnectionLife<Sending: SendingProtocol> {
 
   // MARK: settlement
 
-  /// The phases of which something is settled, or will now never be looked at.
+  /// The phases with written notifications whose fate is known.
   var settledPhases: [RunPhase] {
     ranges.filter { runs(of: $0.positions).contains { $0.fate != .unknown } }.map(\.phase)
   }

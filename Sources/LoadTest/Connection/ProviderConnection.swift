@@ -155,7 +155,7 @@ final class ProviderConnection {
 
   /// Writes the batch unless there is unread input, which is then read first: writes after an error are lost. The poll
   /// is as late as possible and costs a system call. A batch that has lingered is written anyway, because a gateway
-  /// that keeps sending could hold it back forever.
+  /// that keeps sending could delay it forever.
   @discardableResult
   func flushUnlessAnswered(_ reason: LoadTally.FlushReason) -> Bool {
     guard !runner.environment.hasInput(self) else {
@@ -178,7 +178,7 @@ final class ProviderConnection {
       runner.noteLag(written, due, at: now)
     }
     runner.note(batch.count, batch.bytes.count, reason, at: now)
-    // With TLS the batch is encrypted from where it stands.
+    // With TLS the batch is encrypted directly from its memory.
     let plain = link.tls?.encrypt(batch.bytes.bytes) == true ? nil : ByteBuffer(copying: batch.bytes.bytes)
     batch.removeAll()
     // This may end the connection: check the state again after the write.

@@ -1,7 +1,7 @@
 import NIOCore
 import TLSTransport
 
-/// Hands what happens on a channel to its connection.
+/// Passes the events of a channel to its connection.
 final class ProviderHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

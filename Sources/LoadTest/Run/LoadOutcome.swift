@@ -62,6 +62,6 @@ public struct LoadOutcome: Sendable {
   /// Counts of the whole run.
   var tally: LoadTally { phases.reduce(into: LoadTally()) { $0 += $1.tally } }
 
-  /// `nil` when the run did not come to it.
+  /// The outcome of a phase; `nil` if the run ended before it.
   func phase(_ phase: RunPhase) -> Phase? { phases.first { $0.phase == phase } }
 }

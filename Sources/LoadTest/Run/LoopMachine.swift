@@ -17,10 +17,10 @@ struct LoopMachine {
     case over
   }
 
-  /// The schedule goes on, or what was due in it is still written.
+  /// The state while the schedule runs, or notifications that were due in it are still written.
   struct Running {
     var timetable: Timetable
-    /// Due and not taken yet.
+    /// Notifications that are due and not taken yet.
     var owed = 0
     /// The first notification that was never taken.
     var next = 0
@@ -201,7 +201,7 @@ extension LoopMachine {
     case .running(var running):
       var actions: [Action] = []
       if running.timetable.hasSchedule {
-        // Notifications became due since the last look.
+        // Notifications have become due since the last call of `look`.
         running.look(now, &actions)
         if running.owed > 0 { actions.append(.leave(running.owed)) }
         running.neverSend(running.owed, &actions)
@@ -332,7 +332,7 @@ extension LoopMachine {
   /// the notification is the cause.
   static let maximumAlone = 3
 
-  /// Discarded, or left open: it goes before everything new, in its order.
+  /// Adds pieces that were discarded or left open: they are written before all new notifications, in their order.
   mutating func sendAgain(_ pieces: [SentLog.Piece], at now: Int64) -> [Action] {
     var (left, abandoned): ([SentLog.Piece], [SentLog.Piece]) = ([], [])
     for var piece in pieces {

@@ -42,13 +42,13 @@ extension LoopRunner {
 
   // MARK: resends
 
-  /// Discarded, or left open: it goes before everything new, in its order.
+  /// Adds pieces that were discarded or left open: they are written before all new notifications, in their order.
   func sendAgain(_ pieces: [SentLog.Piece]) {
     let now = clock()
     perform(machine.sendAgain(pieces, at: now), at: now)
   }
 
-  /// Abandons these. The fate of the last sending of some is unknown.
+  /// Abandons notifications. The fate of the last sending of some is unknown.
   func abandon(_ pieces: some Sequence<SentLog.Piece>) {
     for piece in pieces {
       tally.abandoned += piece.count

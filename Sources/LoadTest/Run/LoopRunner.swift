@@ -195,7 +195,8 @@ extension LoopRunner {
     return false
   }
 
-  /// There is more to be sent, and room for it: until the loop comes back to it, it is this side that is late.
+  /// Schedules another pass, because notifications are due and a connection has room: until then, delays are this
+  /// side's.
   private func comeBack() {
     books.pauses.isBusy = true
     schedulePump()

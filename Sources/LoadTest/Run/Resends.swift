@@ -1,6 +1,6 @@
 import DequeModule
 
-/// Pieces that are written again, and before everything new.
+/// Pieces that are written again, before all new notifications.
 struct Resends {
   private var queue: Deque<SentLog.Piece> = []
   /// Whether `queue` is sorted. Several connections may add pieces in any order, so the queue is sorted before reading.
