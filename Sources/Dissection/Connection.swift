@@ -55,7 +55,7 @@ final class Connection {
   var missingBytes = 0
   var conflictingBytes = 0
   var limits: [LimitKind] = []
-  /// Bytes that it had carried when its memory was looked at last.
+  /// Bytes that the connection had carried when its memory was last checked.
   var carriedBefore = 0
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none

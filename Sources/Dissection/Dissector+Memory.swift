@@ -56,7 +56,7 @@ extension Dissector {
       }
       let mark = CapturePosition(position)
       for holder in order {
-        // Room, so that all connections are not looked at for every few bytes.
+        // Down to half of the limit, so that the next check of all connections is not due after a few bytes.
         guard total > memory.limit / 2 else { break }
         drop(holder.connection, mark)
         total -= holder.bytes - heldBytes(of: holder.connection)
@@ -66,7 +66,7 @@ extension Dissector {
   }
 
   private func heldBytes(of connection: Connection) -> Int {
-    // Arrays have up to twice the room that they need.
+    // The capacity of arrays is up to twice their count.
     2 * (connection.heldBytes + clientStreams[connection.slot].heldBytes)
   }
 

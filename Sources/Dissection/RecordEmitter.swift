@@ -18,7 +18,7 @@ struct RecordEmitter {
     summary.gaps += counted.gaps
   }
 
-  /// Bytes that were passed over.
+  /// Emits the record of bytes that were skipped.
   @inline(never)
   mutating func report(_ damage: StreamDamage<CapturePosition>, _ direction: Direction, _ connection: Int) {
     let place = RecordPlace(

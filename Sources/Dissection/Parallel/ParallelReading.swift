@@ -131,7 +131,7 @@ struct ParallelReading {
     }
     var growth = batches.prefix(waiting).reduce(0) { $0 + $1.growth }
     for batch in batches.dropFirst(waiting) {
-      // Memory is looked at while the lanes do nothing.
+      // Memory is checked while the lanes have no job.
       if waiting > 0, dissector.memory.isDue(after: growth) { return }
       growth += batch.growth
       // The dissector applies secrets before the batch that they belong to, while the lanes have no job.

@@ -113,7 +113,7 @@ public struct RecordReader: ~Copyable {
     }
   }
 
-  /// The type of a record that begins with it, without a look at the rest.
+  /// The type of a record that begins with its type, without reading the rest.
   private static func firstType(of line: RawSpan) -> String? {
     var offset = 0
     func skipSpace() { while offset < line.byteCount, RecordMembers.isSpace(line.byte(at: offset)) { offset += 1 } }

@@ -99,7 +99,8 @@ final class LiveCapture {
 
   // MARK: the end
 
-  /// Whether to go on reading. A signal to end ends the program, whose last packets and counts are still read.
+  /// Whether to continue reading. A signal that ends this process ends the program first, whose last packets and counts
+  /// are still read.
   func proceed() -> Bool {
     readErrors()
     guard Interrupt.isRequested else { return true }
@@ -112,7 +113,7 @@ final class LiveCapture {
     return stopped.duration(to: now) < Self.patience
   }
 
-  /// Waits for the program, and reports if it has ended by itself.
+  /// Waits for the program, and reports if it has ended without a signal of this process.
   ///
   /// - Parameters:
   ///   - isWanted: packets were read until the program ended.
