@@ -105,6 +105,16 @@ let package = Package(
     .target(name: "CommandFiles", dependencies: ["Bytes"], swiftSettings: settings),
 
     .target(
+      name: "InterfaceCapture", dependencies: ["Bytes", "CommandFiles", "PacketCapture"], swiftSettings: settings),
+
+    .target(
+      name: "Pipeline",
+      dependencies: [
+        "Analysis", "CommandFiles", "Dissection", "InterfaceCapture", "PacketCapture", "Records", "TLSDecryption",
+      ],
+      swiftSettings: settings),
+
+    .target(
       name: "GatewaySimulator",
       dependencies: [
         "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "TLSTransport",
@@ -131,6 +141,7 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
+        "InterfaceCapture", "Pipeline",
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",
@@ -208,6 +219,12 @@ let package = Package(
         "TestSupport",
       ],
       exclude: ["Truth"], swiftSettings: settings),
+    .testTarget(
+      name: "PipelineTests",
+      dependencies: [
+        "Analysis", "Bytes", "Dissection", "InterfaceCapture", "Measurement", "PacketCapture", "Pipeline", "PushModel",
+        "Records", "TLSDecryption",
+      ], swiftSettings: settings),
     .testTarget(
       name: "TLSTransportTests",
       dependencies: [

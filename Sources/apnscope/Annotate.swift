@@ -6,8 +6,8 @@ import Dissection
 import Glibc
 import Measurement
 import PacketCapture
+import Pipeline
 import Records
-import TLSDecryption
 
 struct Annotate: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -79,26 +79,25 @@ struct Annotate: ParsableCommand {
     // Before standard input is copied to a file.
     let rights = Self.rights(of: input)
     let decoding = DecodingOptions(selection: selection, secrets: secrets, limits: limits)
-    if try RepeatableInput.require([input], for: "annotate") { throw ExitStatus.interrupted }
-    let secrets = try self.secrets.read(limits)
-    let fates = SharedSink(FateIndex(maximumRanges: limits.maxFateRanges))
-    _ = try RecordingReader([input], decoding, into: fates, secrets: secrets, isQuiet: true)
-    let stories = try stories(decoding, secrets)
-    let found = PacketComments(fates: fates.sink, stories: stories, limit: comments.maxComments)
-    let reading = try RecordingReader([input], decoding, into: found, secrets: secrets)
-    if let failure = reading.failure { throw failure }
+    var pipeline = try decoding.pipeline([input])
+    if try pipeline.keepStandardInput(for: .comments) { throw ExitStatus.interrupted }
+    let fates = try pipeline.read(into: FateIndex(maximumRanges: limits.maxFateRanges), isQuiet: true).sink
+    let stories = try stories(&pipeline)
+    let found = PacketComments(fates: fates, stories: stories, limit: comments.maxComments)
+    let reading = try pipeline.read(into: found).reading
+    if let failure = reading.failure { throw ExitStatus.code(for: failure) }
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    try write(found, to: output, rights, isComplete: fates.sink.connectionsNotKept == 0)
+    try write(found, of: pipeline.inputs[0], to: output, rights, isComplete: fates.connectionsNotKept == 0)
   }
 
   /// The outcomes of all notifications.
-  private func stories(_ decoding: DecodingOptions, _ secrets: Secrets) throws -> TraceReport.Stories {
+  private func stories(_ pipeline: inout RecordingPipeline) throws -> TraceReport.Stories {
     let tally = StoryTally(listed: comments.maxComments)
     var options = StoryCollector.Options()
     options.writesTokens = false
     options.apply(limits)
     let collector = StoryCollector(options, into: tally)
-    _ = try RecordingReader([input], decoding, into: collector, secrets: secrets, isQuiet: true)
+    _ = try pipeline.read(into: collector, isQuiet: true)
     try collector.writeOrFail()
     return tally.stories
   }
@@ -112,13 +111,15 @@ struct Annotate: ParsableCommand {
     return status.st_mode & 0o666 | 0o200
   }
 
-  private func write(_ notes: PacketComments, to output: ReplacedFile, _ rights: mode_t, isComplete: Bool) throws {
+  private func write(
+    _ notes: PacketComments, of input: RecordingInput, to output: ReplacedFile, _ rights: mode_t, isComplete: Bool
+  ) throws {
     let options = DecodingOptions(selection: selection, secrets: secrets, limits: limits).dissectionOptions.capture
     var progress = Progress()
     defer { progress.end() }
     let copy: CommentedCopy
     do {
-      copy = try CommentedCopy(of: RepeatableInput.path(of: input), options: options) {
+      copy = try CommentedCopy(of: input.path, options: options) {
         notes.comment(at: $0)
       } to: {
         output.write($0)
@@ -127,7 +128,7 @@ struct Annotate: ParsableCommand {
         return !Interrupt.isRequested
       }
     } catch {
-      complain("\(OpenedInputs.name(of: input)): \(error.message)")
+      complain("\(input.title): \(error.message)")
       throw ExitStatus.code(for: error)
     }
     progress.end()

@@ -1,8 +1,11 @@
 import ArgumentParser
 import Bytes
 import CommandFiles
+import InterfaceCapture
 import Measurement
+import Pipeline
 import PushModel
+import Reporting
 
 @main
 struct Apnscope: AsyncParsableCommand {
@@ -65,6 +68,12 @@ struct Apnscope: AsyncParsableCommand {
         refuse(error, by: type(of: command))
       } catch let failure as FileFailure {
         throw ExitStatus.complaining(of: failure)
+      } catch let failure as DocumentFailure {
+        throw ExitStatus.complaining(of: failure)
+      } catch let failure as InterfaceCaptureFailure {
+        throw ExitStatus.complaining(of: failure)
+      } catch let refusal as ReadingRefusal {
+        refuse(ValidationError(refusal.text), by: type(of: command))
       }
     } catch {
       let code = exitCode(for: error)

@@ -3,6 +3,8 @@ import ArgumentParser
 import Bytes
 import CommandFiles
 import Glibc
+import InterfaceCapture
+import Pipeline
 import Records
 
 struct Decode: ParsableCommand {
@@ -188,13 +190,14 @@ struct Decode: ParsableCommand {
   }
 
   func run() throws {
-    if live.listInterfaces { return try CaptureProgram.listInterfaces() }
+    if live.listInterfaces { return try CaptureProgram.listInterfaces(endingSignals: StopSignals.numbers) }
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: isDirectory)
     let onUse = try exportKeys.map { try outputs.openKeyLog($0) }
-    let firstPass = try FirstPass(
-      recordings.inputs, isLive: live.interface != nil, decoding, chosen, fates: records.fates)
-    let fates = firstPass.notation
+    var pipeline = try decoding.pipeline(recordings.inputs, live: live, chosen, try redacting.redaction)
+    pipeline.onUse = onUse
+    pipeline.recordLimit = records.limit
+    let fates = try pipeline.prepare(.writing(fates: records.fates))
     if let selection = try fieldSelection {
       let judging = selection.needsVerdicts ? judging : nil
       switch format {
@@ -202,19 +205,19 @@ struct Decode: ParsableCommand {
         let writer = try RecordFilesWriter {
           JSONSomeFieldsWriter(selection, fates: fates, judging: judging, output: try outputs.open(name(of: $0)))
         }
-        try decode(into: writer, firstPass, outputs, onUse)
+        try decode(into: writer, &pipeline, outputs)
       case .csv where isDirectory:
         let writer = try RecordFilesWriter {
           SomeColumnsWriter(selection, of: $0, fates: fates, judging: judging, output: try outputs.open(name(of: $0)))
         }
-        try decode(into: writer, firstPass, outputs, onUse)
+        try decode(into: writer, &pipeline, outputs)
       case .jsonl:
         let writer = JSONSomeFieldsWriter(selection, fates: fates, judging: judging, output: try outputs.open())
-        try decode(into: writer, firstPass, outputs, onUse)
+        try decode(into: writer, &pipeline, outputs)
       case .csv, .table:
         let writer = SomeColumnsWriter(
           selection, isTabbed: format == .table, fates: fates, judging: judging, output: try outputs.open())
-        try decode(into: writer, firstPass, outputs, onUse)
+        try decode(into: writer, &pipeline, outputs)
       }
       return
     }
@@ -223,56 +226,31 @@ struct Decode: ParsableCommand {
       let writer = try RecordFilesWriter {
         JSONLinesWriter(fates: fates, judging: judging, output: try outputs.open(name(of: $0)))
       }
-      try decode(into: writer, firstPass, outputs, onUse)
+      try decode(into: writer, &pipeline, outputs)
     case .jsonl:
       let writer = JSONLinesWriter(fates: fates, judging: judging, output: try outputs.open())
-      try decode(into: writer, firstPass, outputs, onUse)
+      try decode(into: writer, &pipeline, outputs)
     case .table:
       try decode(
-        into: TableWriter(fates: fates, judging: judging, output: try outputs.open()), firstPass, outputs, onUse)
+        into: TableWriter(fates: fates, judging: judging, output: try outputs.open()), &pipeline, outputs)
     case .csv where isDirectory:
       let writer = try CSVWriter(fates: fates, judging: judging) { try outputs.open(name(of: $0)) }
-      try decode(into: writer, firstPass, outputs, onUse)
+      try decode(into: writer, &pipeline, outputs)
     case .csv:
-      try decode(into: CSVWriter(fates: fates, judging: judging, output: try outputs.open()), firstPass, outputs, onUse)
+      try decode(into: CSVWriter(fates: fates, judging: judging, output: try outputs.open()), &pipeline, outputs)
     }
   }
 
   private func decode(
-    into writer: some RecordSink, _ firstPass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
+    into writer: some RecordSink, _ pipeline: inout RecordingPipeline, _ outputs: Outputs
   ) throws {
-    guard let redaction = try redacting.redaction else { return try write(into: writer, firstPass, outputs, onUse) }
-    try write(into: RedactedRecords(writer, redaction), firstPass, outputs, onUse)
-  }
-
-  private func write(
-    into writer: some RecordSink, _ firstPass: FirstPass, _ outputs: Outputs, _ onUse: ((String) -> Void)?
-  ) throws {
-    let result: (hasRead: Bool, code: ExitCode)
-    if chosen.isEmpty && records.limit == nil {
-      result = try read(into: writer, firstPass, onUse) { false }
-    } else {
-      let selected = SharedSink(
-        SelectedRecords(
-          writer, chosen, facts: firstPass.facts, limit: records.limit ?? .max, maximumRanges: limits.maxFateRanges))
-      result = try read(into: selected, firstPass, onUse) { selected.sink.isCut }
-    }
-    // If nothing could be read, the files stay unchanged.
-    if result.hasRead { try outputs.check() }
-    if result.code != .success { throw result.code }
-  }
-
-  private func read(
-    into sink: some RecordSink, _ firstPass: FirstPass, _ onUse: ((String) -> Void)?, isCut: () -> Bool
-  ) throws -> (hasRead: Bool, code: ExitCode) {
     let metrics = try records.metrics.map { try DecodeMetrics($0) }
     defer { metrics?.stop() }
-    let shared = SharedSink(sink)
-    let reading = try RecordingReader(
-      recordings.inputs, decoding, live: live, into: shared, secrets: firstPass.secrets, onUse: onUse,
-      onProgress: metrics.map { metrics in { summary in metrics.update(summary) } })
-    if reading.hasRead { shared.pause() }
-    firstPass.complain(after: reading.summary, isCut: isCut())
-    return (reading.hasRead, firstPass.isCut ? ExitStatus.interrupted : reading.exitCode(strict: strict))
+    let (_, reading) = try pipeline.read(
+      into: writer, onProgress: metrics.map { metrics in { _, summary, _ in metrics.update(summary) } })
+    let code = ExitStatus.code(for: reading, strict: strict)
+    // If nothing could be read, the files stay unchanged.
+    if reading.hasRead { try outputs.check() }
+    if code != .success { throw code }
   }
 }

@@ -27,11 +27,37 @@ extension ExitStatus {
   /// Reports an error of a file. A closed pipe is not reported: it ends a command normally.
   static func complaining(of failure: FileFailure) -> ExitCode {
     if failure.kind != .readerGone { complain("\(failure)") }
+    return code(for: failure)
+  }
+
+  /// Reports why a result cannot be used.
+  static func complaining(of failure: DocumentFailure) -> ExitCode {
+    complain("\(failure.name): \(failure.text)")
+    if case .unreadable = failure.problem { return cannotOpen }
+    return damaged
+  }
+
+  static func code(for failure: FileFailure) -> ExitCode {
     switch failure.kind {
-    case .cannotOpen: return cannotOpen
-    case .readFailed, .writeFailed: return inputOutput
-    case .unusable: return damaged
-    case .readerGone: return .success
+    case .cannotOpen: cannotOpen
+    case .readFailed, .writeFailed: inputOutput
+    case .unusable: damaged
+    case .readerGone: .success
+    }
+  }
+}
+
+extension DocumentFailure {
+  /// The problem in words.
+  fileprivate var text: String {
+    switch problem {
+    case .unreadable(let reason): return reason
+    case .otherKind(let kind, let expected): return "is a result of '\(kind)', not of '\(expected)'"
+    case .unsupportedSchema(let schema, let newest):
+      return "unsupported schema \(schema); this apnscope reads schema \(newest)"
+    case .notADocument(let expected, let reason):
+      if let kind = FileKind(beginning: FileKind.beginning(of: name)) { return "\(kind.advice); expected \(expected)" }
+      return "is not \(expected): \(reason)"
     }
   }
 }

@@ -1,5 +1,6 @@
 import Bytes
 import Glibc
+import Reporting
 import TLSDecryption
 
 /// The kind of a file given to a command that does not read it.

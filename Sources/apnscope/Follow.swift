@@ -2,6 +2,7 @@ import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
+import InterfaceCapture
 import Measurement
 
 struct Follow: ParsableCommand {
@@ -144,7 +145,7 @@ struct Follow: ParsableCommand {
   }
 
   func run() throws {
-    if live.listInterfaces { return try CaptureProgram.listInterfaces() }
+    if live.listInterfaces { return try CaptureProgram.listInterfaces(endingSignals: StopSignals.numbers) }
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: false)
     let output = try outputs.open()
@@ -156,13 +157,14 @@ struct Follow: ParsableCommand {
       }
     let writer: any StorySink = try redacting.redaction.map { RedactedStories(plain, $0) } ?? plain
     let collector = StoryCollector(options, into: writer)
-    let reading = try RecordingReader(recordings.inputs, decoding, live: live, into: collector)
+    var pipeline = try decoding.pipeline(recordings.inputs, live: live)
+    let reading = try pipeline.read(into: collector).reading
     // If nothing could be read, the file stays unchanged.
     if reading.hasRead {
       try collector.writeOrFail()
       try outputs.check()
     }
-    let code = reading.exitCode(strict: stories.strict)
+    let code = ExitStatus.code(for: reading, strict: stories.strict)
     if code != .success { throw code }
   }
 }

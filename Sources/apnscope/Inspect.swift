@@ -2,6 +2,7 @@ import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
+import InterfaceCapture
 import Measurement
 import Records
 import Reporting
@@ -122,7 +123,7 @@ struct Inspect: ParsableCommand {
   }
 
   func run() throws {
-    if live.listInterfaces { return try CaptureProgram.listInterfaces() }
+    if live.listInterfaces { return try CaptureProgram.listInterfaces(endingSignals: StopSignals.numbers) }
     Interrupt.watch()
     var limits = tallies.limits
     limits.judging = payloads.judging(context)
@@ -139,7 +140,7 @@ struct Inspect: ParsableCommand {
       return write(Array(text.utf8).rawBytes)
     }
     let onProgress = view.every.map { every in
-      { (sink: Inspection, summary: SummaryRecord) in
+      { (sink: Inspection, _: SummaryRecord, summary: SummaryRecord) in
         let now = ContinuousClock.now
         guard last.duration(to: now) >= every.duration else { return }
         last = now
@@ -147,14 +148,15 @@ struct Inspect: ParsableCommand {
         if !show(sink.report(after: summary)) { Interrupt.request() }
       }
     }
-    let result = try InspectedRecording(
-      recordings.inputs, decoding, live: live, chosen, try redacting.redaction,
-      into: Inspection(limits: limits), strict: view.strict, onProgress: onProgress)
+    var pipeline = try decoding.pipeline(recordings.inputs, live: live, chosen, try redacting.redaction)
+    _ = try pipeline.prepare(.counting)
+    let result = try pipeline.read(into: Inspection(limits: limits), onProgress: onProgress)
+    let code = ExitStatus.code(for: result.reading, strict: view.strict)
     var inspection = result.sink
     let report = inspection.finish(withCounts: true, shard: selection.shard?.shard)
     // Nothing to show when no input could be read.
     if !report.files.isEmpty { _ = show(report) }
     try outputs.check()
-    if result.code != .success { throw result.code }
+    if code != .success { throw code }
   }
 }

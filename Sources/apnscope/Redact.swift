@@ -89,12 +89,12 @@ struct Redact: ParsableCommand {
     let redaction = try pseudonyms.redaction
     let output = try ReplacedFile(clear.output)
     let capture = ClearCapture(options)
-    let reading = try RecordingReader(
-      inputs, DecodingOptions(selection: selection, secrets: secrets, limits: limits),
-      into: RedactedRecords(capture, redaction))
+    var pipeline = try DecodingOptions(selection: selection, secrets: secrets, limits: limits).pipeline(inputs)
+    pipeline.redaction = redaction
+    let reading = try pipeline.read(into: capture).reading
     if let failure = capture.failure { throw FileFailure(.writeFailed, failure.folder, failure.problem) }
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    if let failure = reading.failure { throw failure }
+    if let failure = reading.failure { throw ExitStatus.code(for: failure) }
     if let dump = capture.dump {
       complain("\(dump): is a raw dump and has no packets; 'decode --redact' writes its records")
       throw ExitStatus.damaged

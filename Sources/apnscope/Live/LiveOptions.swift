@@ -1,5 +1,6 @@
 import ArgumentParser
 import CommandFiles
+import InterfaceCapture
 
 /// The network interface that a command reads instead of files.
 struct LiveOptions: ParsableArguments {

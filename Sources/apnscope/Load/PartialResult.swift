@@ -4,6 +4,7 @@ import Glibc
 import LoadTest
 import Measurement
 import NIOPosix
+import Reporting
 import Synchronization
 
 /// The result of an unfinished run, in `FILE.part` beside its output, which remains if the process is killed.

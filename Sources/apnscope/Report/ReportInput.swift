@@ -1,5 +1,6 @@
 import ArgumentParser
 import Bytes
+import Reporting
 
 /// The kind of the input of a report, recognised by content, not by name.
 enum ReportInput: String {

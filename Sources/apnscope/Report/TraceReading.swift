@@ -77,9 +77,10 @@ struct TraceReading {
   ) throws {
     Interrupt.watch()
     let (empty, collector, tally) = TraceOptions.sinks(traceLimits, decoding.limits, selection)
-    let reading = try InspectedRecording(
-      paths, decoding, selection, redaction, into: empty, strict: options.strict)
-    code = reading.code
+    var pipeline = try decoding.pipeline(paths, selection, redaction)
+    _ = try pipeline.prepare(.counting)
+    let reading = try pipeline.read(into: empty)
+    code = ExitStatus.code(for: reading.reading, strict: options.strict)
     var inspection = reading.sink
     var report = inspection.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }

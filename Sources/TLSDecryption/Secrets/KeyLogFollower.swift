@@ -1,9 +1,8 @@
 import Bytes
 import Glibc
-import TLSDecryption
 
 /// Key logs that grow during a capture: reads the lines that were added.
-final class KeyLogFollower {
+package final class KeyLogFollower {
   private struct File {
     var path: String
     /// Bytes that were read.
@@ -21,7 +20,7 @@ final class KeyLogFollower {
   private static let overlap = 4_096
 
   /// - Parameter paths: key logs. The follower reads what is appended from now on.
-  init(_ paths: [String], maximumLength: Int, maximumLines: Int) {
+  package init(_ paths: [String], maximumLength: Int, maximumLines: Int) {
     files = paths.map { File(path: $0, read: max(0, (Self.size(of: $0) ?? 0) - Self.overlap)) }
     self.maximumLength = maximumLength
     self.maximumLines = maximumLines
@@ -34,7 +33,7 @@ final class KeyLogFollower {
   }
 
   /// The lines that came since the last call.
-  func next() -> [KeyLog] {
+  package func next() -> [KeyLog] {
     let now = ContinuousClock.now
     guard last.duration(to: now) >= Self.interval else { return [] }
     last = now

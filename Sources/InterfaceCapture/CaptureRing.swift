@@ -8,11 +8,17 @@ import PacketCapture
 ///
 /// Each file can be read without the others: it begins with section header, interfaces and the secrets used so far, and
 /// has complete blocks only, even after a full disk.
-struct CaptureRing {
-  struct Options {
-    var folder: String
-    var files: Int
-    var size: Int
+package struct CaptureRing {
+  package struct Options: Sendable {
+    package var folder: String
+    /// Files in the folder, those of earlier runs on the interface among them.
+    package var files: Int
+    /// Bytes that a file does not exceed, unless a single packet does.
+    package var size: Int
+
+    package init(folder: String, files: Int, size: Int) {
+      (self.folder, self.files, self.size) = (folder, files, size)
+    }
   }
 
   /// Secrets that are repeated in each file; the oldest are left out above this.

@@ -4,10 +4,8 @@ import PacketCapture
 
 /// A program that captures from an interface and writes to a pipe: `dumpcap`, which needs no privileges of this
 /// process, or `tcpdump` if there is no `dumpcap`.
-enum CaptureProgram: String, CaseIterable {
+package enum CaptureProgram: String, CaseIterable {
   case dumpcap, tcpdump
-
-  static let missing = "neither dumpcap nor tcpdump is installed; one of them is needed to capture"
 
   /// Memory of the kernel for packets that wait for the program, in MiB: the usual 2 MiB lose packets of a burst.
   private static let buffer = 32
@@ -23,21 +21,24 @@ enum CaptureProgram: String, CaseIterable {
   }
 
   /// Starts to capture; `nil` when it is not installed.
-  func capture(_ interface: String, filter: String?, output: Int32, errors: Int32) throws -> pid_t? {
-    try Self.start(arguments(interface, filter), output: output, errors: errors)
+  func capture(
+    _ interface: String, filter: String?, output: Int32, errors: Int32, endingSignals: [Int32]
+  ) throws(InterfaceCaptureFailure) -> pid_t? {
+    try Self.start(arguments(interface, filter), output: output, errors: errors, endingSignals)
   }
 
   /// Lists the network interfaces on standard output.
-  static func listInterfaces() throws {
+  ///
+  /// - Parameter endingSignals: the signals that end the program, whatever this process does with them.
+  package static func listInterfaces(endingSignals: [Int32]) throws(InterfaceCaptureFailure) {
     for program in allCases {
-      guard let process = try start([program.rawValue, "-D"], output: STDOUT_FILENO, errors: STDERR_FILENO) else {
-        continue
-      }
+      let process = try start(
+        [program.rawValue, "-D"], output: STDOUT_FILENO, errors: STDERR_FILENO, endingSignals)
+      guard let process else { continue }
       if Self.wait(for: process) == 0 { return }
-      throw ExitStatus.unavailable
+      throw .cannotList
     }
-    complain(missing)
-    throw ExitStatus.unavailable
+    throw .noProgram
   }
 
   /// The program's counts of dropped packets, parsed from the lines of its standard error.
@@ -66,14 +67,11 @@ enum CaptureProgram: String, CaseIterable {
   /// Starts a program in its own process group, so that Ctrl-C does not reach it directly; `nil` when it is not
   /// installed.
   private static func start(
-    _ arguments: [String], output: Int32, errors: Int32
-  ) throws -> pid_t? {
-    let (process, code) = spawn(arguments, output: output, errors: errors)
+    _ arguments: [String], output: Int32, errors: Int32, _ endingSignals: [Int32]
+  ) throws(InterfaceCaptureFailure) -> pid_t? {
+    let (process, code) = spawn(arguments, output: output, errors: errors, endingSignals: endingSignals)
     if code == 0 { return process }
-    guard code == ENOENT else {
-      complain("\(arguments[0]): \(SystemError.text(code))")
-      throw ExitStatus.unavailable
-    }
+    guard code == ENOENT else { throw .cannotStart(program: arguments[0], code: code) }
     return nil
   }
 
@@ -82,8 +80,10 @@ enum CaptureProgram: String, CaseIterable {
   /// - Parameters:
   ///   - input, output, errors: its standard streams; `nil`: none.
   ///   - group: its process group; 0: a new one.
+  ///   - endingSignals: the signals that end it, whatever this process does with them.
   fileprivate static func spawn(
-    _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil, group: pid_t = 0
+    _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil, group: pid_t = 0,
+    endingSignals: [Int32]
   ) -> (process: pid_t, code: Int32) {
     var actions = unsafe posix_spawn_file_actions_t()
     var attributes = posix_spawnattr_t()
@@ -103,7 +103,7 @@ enum CaptureProgram: String, CaseIterable {
     var signals = sigset_t()
     unsafe sigemptyset(&signals)
     unsafe posix_spawnattr_setsigmask(&attributes, &signals)
-    for number in StopSignals.numbers + [SIGPIPE] { unsafe sigaddset(&signals, number) }
+    for number in endingSignals + [SIGPIPE] { unsafe sigaddset(&signals, number) }
     unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
     unsafe posix_spawnattr_setpgroup(&attributes, group)
     let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
@@ -150,9 +150,10 @@ struct Lifeline {
   private let guardian: pid_t
 
   /// - Parameter pipe: a pipe that programs do not inherit. The lifeline owns both ends from now on.
-  init(_ pipe: (read: Int32, write: Int32), of program: pid_t) {
+  init(_ pipe: (read: Int32, write: Int32), of program: pid_t, endingSignals: [Int32]) {
     let script = "trap '' INT TERM HUP; read -r _; kill -TERM -\(program)"
-    let (process, code) = CaptureProgram.spawn(["sh", "-c", script], input: pipe.read, group: program)
+    let (process, code) = CaptureProgram.spawn(
+      ["sh", "-c", script], input: pipe.read, group: program, endingSignals: endingSignals)
     guardian = code == 0 ? process : 0
     writingEnd = pipe.write
     close(pipe.read)

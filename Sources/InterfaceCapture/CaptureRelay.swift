@@ -21,11 +21,18 @@ final class CaptureRelay: Sendable {
   private let state = Mutex(State())
   private let finishing = DispatchSemaphore(value: 0)
   private let finished = DispatchSemaphore(value: 0)
+  private let onFailure: @Sendable (any Error) -> Void
 
   /// Takes ownership of `input`.
-  init(_ input: Int32, to ring: CaptureRing, _ ends: (read: Int32, write: Int32)) {
+  ///
+  /// - Parameter onFailure: called once when the ring cannot be written, by the relay's thread.
+  init(
+    _ input: Int32, to ring: CaptureRing, _ ends: (read: Int32, write: Int32),
+    onFailure: @escaping @Sendable (any Error) -> Void
+  ) {
     self.input = input
     (output, next) = ends
+    self.onFailure = onFailure
     DispatchQueue(label: "apnscope.relay", qos: .userInitiated).async { self.run(ring) }
   }
 
@@ -89,7 +96,7 @@ final class CaptureRelay: Sendable {
       ring = kept
     } catch {
       kept.close()
-      complain("\(error); packets are no longer kept (--keep), but still decoded")
+      onFailure(error)
       state.withLock { $0.hasFailed = true }
     }
   }

@@ -4,7 +4,7 @@ import FoundationEssentials
 extension Encodable {
   /// The value as a JSON document: sorted keys in snake case, the numbers of a list side by side, control characters as
   /// `\u009b`, without a trailing line end.
-  func jsonDocument() throws -> String {
+  package func jsonDocument() throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     encoder.keyEncodingStrategy = .convertToSnakeCase

@@ -1,0 +1,190 @@
+import Analysis
+import CommandFiles
+import Dissection
+import InterfaceCapture
+import PacketCapture
+import Records
+import TLSDecryption
+
+/// The way from recordings to a sink: inputs are opened, decrypted and dissected, and their records selected, redacted
+/// and received.
+///
+/// Commands differ in the sink, and in what they need to know before its first record (`prepare(_:)`).
+package struct RecordingPipeline {
+  /// What the records are for, which decides whether inputs are read twice.
+  package enum Purpose {
+    /// Records are written. `fates`: `nil`: into notifications' records where inputs can be read twice; `true`: also of
+    /// standard input, which is copied first; `false`: not at all.
+    case writing(fates: Bool?)
+    /// Records are counted, of each connection only the selected ones. If the selection needs facts, standard input is
+    /// copied first.
+    case counting
+  }
+
+  /// Key logs that may grow while an interface is read.
+  package struct GrowingKeyLogs {
+    package var paths: [String]
+    /// Bytes that are read at once.
+    package var maximumLength: Int
+    package var maximumLines: Int
+
+    package init(paths: [String], maximumLength: Int, maximumLines: Int) {
+      (self.paths, self.maximumLength, self.maximumLines) = (paths, maximumLength, maximumLines)
+    }
+  }
+
+  package private(set) var inputs: [RecordingInput]
+  private let options: DissectionOptions
+  private let filter: PacketFilter?
+  private let observer: any ReadingObserver
+  private let readSecrets: () throws -> Secrets
+  private var secrets: Secrets?
+  private var firstPass: FirstPass
+  private var countsSelected = false
+  /// An end was asked for while standard input was copied.
+  private var isCopyCut = false
+
+  /// The interface that is read instead of the inputs.
+  package var interface: LiveCapture.Options?
+  package var keyLogs = GrowingKeyLogs(paths: [], maximumLength: 0, maximumLines: 0)
+  /// Captures given together are unrelated.
+  package var isSeparate = false
+  /// The folder of the copy of standard input.
+  package var temporaryFolder = "/tmp"
+  package var selection = RecordSelection() {
+    didSet { firstPass = FirstPass(selection, .omitted) }
+  }
+  /// `nil`: records are not redacted.
+  package var redaction: Redaction?
+  /// The number of selected records after which reading ends; `nil`: none.
+  package var recordLimit: Int?
+  /// Ranges of fates that are kept, and as many of other facts.
+  package var maximumRanges = FateIndex.usualMaximumRanges
+  /// Called with the secrets that decrypted something, as lines of a key log.
+  package var onUse: ((String) -> Void)?
+
+  /// - Parameter secrets: reads the secrets that decrypt connections; called once, right before inputs are opened.
+  package init(
+    _ inputs: [RecordingInput], _ options: DissectionOptions, filter: PacketFilter?,
+    secrets: @escaping () throws -> Secrets, observer: any ReadingObserver
+  ) {
+    (self.inputs, self.options, self.filter, self.observer) = (inputs, options, filter, observer)
+    readSecrets = secrets
+    firstPass = FirstPass(selection, .omitted)
+  }
+
+  // MARK: before the first record
+
+  /// Reads the inputs a first time if the purpose or the selection needs it.
+  ///
+  /// - Returns: how the sink is to write fates.
+  /// - Throws: a `ReadingRefusal`; a `FileFailure` if standard input cannot be copied; what `secrets` throws.
+  package mutating func prepare(_ purpose: Purpose) throws -> FateNotation {
+    var fates: Bool? = false
+    switch purpose {
+    case .writing(let asked): fates = asked
+    case .counting: countsSelected = true
+    }
+    if interface != nil {
+      if fates == true { throw ReadingRefusal.fatesOfInterface }
+      if selection.needsFacts { throw ReadingRefusal.selectionOfInterface }
+      firstPass = FirstPass(selection, fates == false ? .omitted : .ranges)
+      return firstPass.notation
+    }
+    if fates == true {
+      try keepStandardInput(for: .fates)
+    } else if countsSelected, selection.needsFacts {
+      try keepStandardInput(for: .selection)
+    }
+    let isRepeatable = inputs.allSatisfy(\.isRepeatable)
+    if selection.needsFacts && !isRepeatable { throw ReadingRefusal.selectionOfPipe }
+    if isRepeatable, fates != false || selection.needsFacts {
+      let facts = SharedSink(RecordingFacts(for: selection, maximumRanges: maximumRanges))
+      let reading = try pass(into: facts, isQuiet: true)
+      firstPass = FirstPass(facts.sink, reading.summary, writesFates: fates != false)
+    } else {
+      firstPass = FirstPass(selection, fates == false ? .omitted : .ranges)
+    }
+    return firstPass.notation
+  }
+
+  /// Copies standard input to an unnamed file, so that all inputs can be read more than once.
+  ///
+  /// A request to stop ends the copying: the copied part is the input.
+  ///
+  /// - Returns: `true` if the copying was ended by a request.
+  /// - Throws: a `FileFailure`, or `ReadingRefusal.notRepeatable` of another input that is a pipe.
+  @discardableResult
+  package mutating func keepStandardInput(for need: ReadingRefusal.Need) throws -> Bool {
+    if inputs.contains(where: { $0.path == "-" }) {
+      if !StandardInput.isWholeFile {
+        try StandardInput.keep(in: temporaryFolder) { observer.isStopRequested }
+      }
+      for index in inputs.indices { inputs[index].noteKept() }
+    }
+    for input in inputs where !input.isRepeatable { throw ReadingRefusal.notRepeatable(input, for: need) }
+    isCopyCut = observer.takeStopRequest()
+    return isCopyCut
+  }
+
+  // MARK: reading
+
+  /// Reads the inputs until they end, an end is asked for, or the sink wants no more.
+  ///
+  /// Inputs that cannot be read are reported to the observer; the other inputs are read. If none could be, the sink has
+  /// received nothing.
+  ///
+  /// - Parameters:
+  ///   - isQuiet: another reading follows, which reports problems of the inputs.
+  ///   - onProgress: called after every batch of packets, with the sink so far, the totals of what was read, and those of
+  ///     what was selected of it.
+  /// - Returns: the sink with what it has received, and how the reading went.
+  /// - Throws: an `InterfaceCaptureFailure`, what `secrets` throws.
+  package mutating func read<Sink: RecordSink>(
+    into sink: Sink, isQuiet: Bool = false,
+    onProgress: ((_ sink: Sink, _ summary: SummaryRecord, _ selected: SummaryRecord) -> Void)? = nil
+  ) throws -> (sink: Sink, reading: Reading) {
+    let received = SharedSink(sink)
+    let redacted: any RecordSink = redaction.map { RedactedRecords(received, $0) } ?? received
+    var reading: Reading
+    if selection.isEmpty && recordLimit == nil {
+      reading = try pass(
+        into: redacted, isQuiet: isQuiet,
+        onProgress: onProgress.map { body in { summary in body(received.sink, summary, summary) } })
+      firstPass.report(after: reading.summary, isCut: false, to: observer)
+    } else {
+      let selected = SharedSink(
+        SelectedRecords(
+          redacted, selection, facts: firstPass.facts, countsSelected: countsSelected, limit: recordLimit ?? .max,
+          maximumRanges: maximumRanges))
+      reading = try pass(
+        into: selected, isQuiet: isQuiet,
+        onProgress: onProgress.map { body in { summary in body(received.sink, summary, selected.sink.summary) } })
+      firstPass.report(after: reading.summary, isCut: selected.sink.isCut, to: observer)
+    }
+    if reading.hasRead { received.pause() }
+    reading.isCopyCut = isCopyCut
+    return (received.sink, reading)
+  }
+
+  /// Reads the inputs once into a sink.
+  private mutating func pass(
+    into sink: any RecordSink, isQuiet: Bool, onProgress: ((SummaryRecord) -> Void)? = nil
+  ) throws -> Reading {
+    // Created before the key logs are read, so that no line is missed.
+    let follower =
+      interface == nil || keyLogs.paths.isEmpty
+      ? nil
+      : KeyLogFollower(
+        keyLogs.paths, maximumLength: keyLogs.maximumLength, maximumLines: keyLogs.maximumLines)
+    let known = try secrets ?? readSecrets()
+    secrets = known
+    var pass = try InputPass(
+      inputs, options, filter, known.unused(), interface: interface, isSeparate: isSeparate, observer: observer,
+      isQuiet: isQuiet, into: sink)
+    if !isQuiet { pass.onUse = onUse }
+    if let follower { pass.moreSecrets = follower.next }
+    pass.onProgress = onProgress
+    return pass.read()
+  }
+}
