@@ -5,9 +5,10 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: door (apnscope), jobs (Dissection, Analysis, GatewaySimulator, LoadTest, Reporting), Records, edges
-/// (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (PushModel, BinaryProtocol, Payload,
-/// Measurement, OutputSchema), ground (Bytes, TLSFoundation).
+/// Imports go down only: command (apnscope), joined (Pipeline), jobs (Dissection, Analysis, LoadTest, GatewaySimulator,
+/// Reporting), records (Records, InterfaceCapture), edges (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint,
+/// CommandFiles), values (BinaryProtocol, Payload, Measurement, OutputSchema, TLSFoundation), model (PushModel), ground
+/// (Bytes).
 let package = Package(
   name: "apnscope",
   products: [

@@ -155,8 +155,8 @@ struct ClientStream {
     return true
   }
 
-  /// Notifies the session at once: where the unreadable bytes end may only be known when the next frame is found, which
-  /// may be after the response to them.
+  /// Notifies the session at once: the end of the unreadable bytes may only be known when the next frame is found,
+  /// which may be after the response to these bytes.
   private mutating func noteUnreadable() { if frames.framer.hasSeenUnreadable { session.noteUnreadableBytes() } }
 
   /// Notes that `length` bytes from `offset` are missing.
@@ -175,7 +175,7 @@ struct ClientStream {
   /// Frees memory that is ready for the next frame.
   mutating func freeSpare() { frames.framer.freeSpare() }
 
-  /// Gives up the frame that has begun, and forgets what error responses are resolved with.
+  /// Drops the frame that has begun, and the identifiers by which error responses are resolved.
   mutating func drop(_ mark: CapturePosition, into output: inout RecordEmitter) {
     if !frames.framer.isStraight { session.noteMissingBytes() }
     frames.framer.drop()
@@ -263,7 +263,7 @@ struct ClientStream {
 
   // MARK: fates
 
-  /// Sends the sink the fates that became final since the last call; with `atEnd` all others too.
+  /// Passes the fates that became final since the last call to the sink; with `atEnd` all remaining fates.
   mutating func reportFates(atEnd: Bool = false, to sink: inout any RecordSink) {
     let end = atEnd ? session.written : session.final
     guard end > reportedFates else { return }

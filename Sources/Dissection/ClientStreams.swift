@@ -2,8 +2,8 @@ import Bytes
 
 /// The client streams of a recording's connections, by slot.
 ///
-/// Their memory never moves, so that another thread can read one while the dissector opens or changes others. A copy
-/// refers to the same streams.
+/// The memory of streams never moves, so that another thread can read one stream while the dissector opens or changes
+/// others. A copy refers to the same streams.
 ///
 /// This is all that the dissector's thread and the lanes use at the same time. `@unchecked Sendable` is valid because
 /// each stream is used by one thread at a time, and `count` by the dissector's alone. The interleavings that were

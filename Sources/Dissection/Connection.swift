@@ -8,7 +8,7 @@ import TLSDecryption
 /// One connection during dissection: which end is the client, how each direction is read, and the fates of its
 /// notifications.
 final class Connection {
-  /// Bytes that came before their direction's reading was decided.
+  /// Bytes that were captured before the reading of their direction was decided.
   struct Held {
     var bytes: [UInt8]
     var offset: Int
@@ -55,7 +55,7 @@ final class Connection {
   var missingBytes = 0
   var conflictingBytes = 0
   var limits: [LimitKind] = []
-  /// Bytes that it had carried when its memory was looked at last.
+  /// Bytes that the connection had carried when its memory was last checked.
   var carriedBefore = 0
   var firstClosing: (isHigh: Bool, isReset: Bool)?
   var closed = Timestamp.none
@@ -136,7 +136,7 @@ final class Connection {
     guard let flow else { return }
     let (low, high) = (ports[flow.low.port], ports[flow.high.port])
     if clientIsHigh == nil && (low == nil) != (high == nil) {
-      // A client may have a known port as its ephemeral one: the other end's well-known port speaks against it.
+      // A client may have a known port as its ephemeral one: a well-known port at the other end indicates this.
       let other = low == nil ? flow.low.port : flow.high.port
       if startWasCaptured || other >= 1_024 { clientIsHigh = low != nil }
     }

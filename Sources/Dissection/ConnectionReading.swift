@@ -67,7 +67,8 @@ final class ResponseReader {
     let mark: CapturePosition
     /// The number of notifications that precede it in the capture.
     let before: Int
-    /// It acknowledges bytes that had not arrived: which notification it names is decided when they have.
+    /// Whether the response acknowledges bytes that were not captured yet: the notification that it names is decided
+    /// after these bytes.
     var isWaiting: Bool
   }
 

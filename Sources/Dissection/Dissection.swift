@@ -4,11 +4,13 @@ import PacketCapture
 import Records
 import TLSDecryption
 
-/// How far a dissection has come, for progress.
+/// The progress of a dissection through its present input.
 public struct DissectionProgress: Sendable {
+  /// Bytes read from the input so far.
   public var bytesRead: Int
-  /// `nil` for pipes.
+  /// Bytes of the input in all; `nil` for pipes.
   public var size: Int?
+  /// Packets read from the input so far.
   public var packets: Int
 
   package init(bytesRead: Int, size: Int?, packets: Int) {
@@ -16,17 +18,20 @@ public struct DissectionProgress: Sendable {
   }
 }
 
-/// Reads recordings one after the other into one sink. Connections are numbered across all of them; packets are numbered
-/// per file.
+/// Reads recordings one after the other into one sink.
+///
+/// Connections are numbered across all recordings; packets are numbered per file.
 public struct Dissection {
   private let options: DissectionOptions
   private let filter: PacketFilter?
   private var dissector: Dissector
   /// `nil`: one thread dissects everything.
   private var parallel: ParallelReading?
-  /// Records have the number of their file, from 1 in the order in which files are read. Set it before the first.
+  /// Whether records have the number of the file, from 1 in the order in which files are read; to be set before the
+  /// first `read`.
   public var numbersFiles = false
-  /// Returns secrets that came since the last call, while a capture is read: with it, connections wait for theirs.
+  /// Returns the secrets that were found since the last call, while a capture is read; if set, connections wait for
+  /// their secrets.
   public var moreSecrets: (() -> [KeyLog])?
   /// Called after every batch of packets, and five times a second while none come, with the totals so far.
   public var onProgress: ((SummaryRecord) -> Void)?
@@ -34,10 +39,16 @@ public struct Dissection {
   private var losses = LossTally()
   /// Files that have been read.
   private var files = 0
-  /// At least one input could be read: the sink has its `capture` record.
+  /// Whether at least one input could be read, so that the sink has received a `capture` record.
   public private(set) var hasBegun = false
 
-  /// - Parameter secrets: decrypt TLS connections; secrets found in captures are added.
+  /// Begins a dissection without reading.
+  ///
+  /// - Parameters:
+  ///   - sink: receives all records.
+  ///   - options: ports, limits and threads.
+  ///   - filter: selects packets; `nil`: all.
+  ///   - secrets: decrypt TLS connections; secrets found in captures are added.
   public init(
     into sink: any RecordSink, options: DissectionOptions, filter: PacketFilter? = nil, secrets: Secrets = Secrets()
   ) {
@@ -51,15 +62,20 @@ public struct Dissection {
   /// Events of the lanes' connections: how many the lanes read, and how many they left to the dissector.
   var readAhead: (ahead: Int, left: Int) { parallel?.totals ?? (0, 0) }
 
+  /// The totals so far.
   public var summary: SummaryRecord { dissector.output.summary }
   /// Whether the sink wants further records.
   public var isOpen: Bool { dissector.output.sink.isOpen }
 
-  /// Dissects one input to its end, or until `proceed` returns `false`; called after every block, and five times a
-  /// second while there is no input.
+  /// Dissects one input to its end, or until `proceed` returns `false`.
   ///
   /// Damage to the file ends the reading and is a warning in the outcome. Throws if the input cannot be read at all, or
   /// the filter does not apply to its packets.
+  ///
+  /// - Parameters:
+  ///   - input: a capture or a dump, which is consumed.
+  ///   - source: the name of the input in records.
+  ///   - proceed: called after every block, and five times a second while there is no input.
   public mutating func read(
     _ input: consuming CaptureInput, source: String, proceed: (DissectionProgress) -> Bool
   ) throws -> CaptureOutcome {
@@ -76,7 +92,10 @@ public struct Dissection {
 
   /// Dissects the files of a recording as one: flows, TLS, sessions and numbers continue from file to file.
   ///
-  /// - Parameter sources: the names of its files in records.
+  /// - Parameters:
+  ///   - recording: the files.
+  ///   - sources: the names of the files in records; a file without one has its path.
+  ///   - proceed: as above.
   /// - Returns: the outcome of each file, in the order of the recording. A file that could not be read has a `failure`,
   ///   which is thrown if there is only one file.
   public mutating func read(
@@ -107,7 +126,7 @@ public struct Dissection {
     return try end(&pass, ending)
   }
 
-  /// Writes the summary.
+  /// Passes the summary to the sink, as the last record. To be called once, after all inputs.
   public mutating func finish() { dissector.output.sink.receive(dissector.output.summary) }
 
   // MARK: captures
@@ -215,7 +234,7 @@ public struct Dissection {
     dissector.retryTLS()
   }
 
-  /// Passes on the losses that a capturing program reports when it ends.
+  /// Passes the losses that a capturing program reports when it ends to the sink.
   public mutating func receive(_ loss: CaptureLoss) {
     if loss.dropped > 0 { receive(CaptureLossRecord(file: nil, loss: loss)) }
   }

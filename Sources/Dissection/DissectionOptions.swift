@@ -3,29 +3,33 @@ import PacketCapture
 import Records
 import TLSDecryption
 
-/// Options of a dissection, and its memory limits.
+/// Options of a dissection, and the limits of its memory.
 public struct DissectionOptions: Sendable {
   /// The service of a server port. Connections on other ports are recognised by their first bytes.
   public var ports: [UInt16: Service]
   /// The contents of a raw dump; `nil`: recognised by its bytes.
   public var dumpContents: DumpContents?
+  /// The limits on lengths of frames and items.
   public var limits: ProtocolLimits
+  /// The limits on packets and TCP streams.
   public var capture: CaptureOptions
+  /// The limits on TLS connections.
   public var tls: TLSLimits
   /// The number of key log lines used of those embedded in a capture file; further lines are ignored.
   public var maximumKeyLogLines: Int
-  /// Runs of identifiers that are remembered per connection, see `BinarySession`.
+  /// Runs of consecutive identifiers that are kept per connection, see `BinarySession`.
   public var maximumIdentifierRuns: Int
-  /// Packets per connection whose time is remembered for an error's latency; an older notification's has none.
+  /// Packets per connection whose times are kept for the latency of error responses; a response that names an older
+  /// notification has no latency.
   public var maximumWriteTimes: Int
-  /// Error responses of one connection that are held until their counts are final; further ones are written with the
-  /// counts so far.
+  /// Error responses of one connection that are held until the counts in these are final; further responses are passed
+  /// on with the counts so far.
   public var maximumHeldResponses: Int
   /// Bytes of memory for everything that is incomplete: packets to be reordered (half of it at most), out-of-order TCP
-  /// segments, and TLS that waits for the other direction or for secrets (an eighth each); the rest is for what all
-  /// connections have begun and not finished: frames, TLS records, error responses and what resolves these. When it is
-  /// exceeded, connections that hold more than half the average drop what they hold: those without traffic since the
-  /// last check first, then the oldest.
+  /// segments, and TLS that waits for the other direction or for secrets (an eighth each); the rest is for unfinished
+  /// frames, TLS records and error responses of all connections, and for the data that resolves error responses. When
+  /// the limit is exceeded, connections that hold more than half the average drop what they hold: connections without
+  /// traffic since the last check first, then the oldest.
   public var maximumMemory = 512 << 20
 
   /// The options with each memory limit within its share of `maximumMemory`.
@@ -40,10 +44,11 @@ public struct DissectionOptions: Sendable {
     take(maximumMemory / 8, of: \.tls.maximumTotalHeldBytes)
     return options
   }
-  /// Decoder threads, beside one reader. Records do not depend on the number.
+  /// The number of decoder threads, beside one thread that reads. Records do not depend on the number.
   public enum Threads: Sendable {
+    /// A fixed number, at least 1.
     case exactly(Int)
-    /// At most this many, and only while they are expected to save more time than they cost.
+    /// At most this many, and several only while more time is saved than lost by using several.
     case upTo(Int)
 
     var maximum: Int {
@@ -53,13 +58,15 @@ public struct DissectionOptions: Sendable {
     }
   }
 
+  /// The number of decoder threads.
   public var threads = Threads.exactly(1)
-  /// The least work at hand, in events or kilobytes of them, for which lanes are used; with less, one thread does it
-  /// all.
+  /// The least waiting work, in events or kilobytes of events, for which lanes are used; with less, one thread does all
+  /// work.
   package var leastWeightForThreads = 64
   /// Ranges of fates kept from a first pass for a second one, see `FateIndex`.
   public var maximumFateRanges: Int
 
+  /// Makes options; the properties describe the parameters.
   public init(
     ports: [UInt16: Service] = Service.ofPorts, dumpContents: DumpContents? = nil,
     limits: ProtocolLimits = ProtocolLimits(),
@@ -80,7 +87,7 @@ public struct DissectionOptions: Sendable {
   }
 }
 
-/// Which direction of which service a raw dump holds.
+/// The service and the direction of the bytes of a raw dump.
 public enum DumpContents: String, Sendable, CaseIterable {
   /// Provider to gateway.
   case gateway

@@ -4,24 +4,24 @@ import TLSDecryption
 
 /// Decides when the memory held by all connections is checked.
 ///
-/// It cannot grow by more than what was read, so nothing is counted per frame: it is checked when the bytes read since
-/// the last check may have brought it to the limit. This depends on the batches of events alone, so that any number of
-/// threads drops the same data.
+/// Held memory cannot grow by more than was read, so nothing is counted per frame: the memory is checked when the bytes
+/// read since the last check may have raised it to the limit. This depends on the batches of events alone, so that any
+/// number of threads drops the same data.
 struct MemoryBudget {
   let limit: Int
-  /// Bytes that all connections held at the last look.
+  /// Bytes that all connections held at the last check.
   private var held = 0
-  /// The most that it may have grown since, in bytes.
+  /// The most bytes by which the held memory may have grown since.
   private var growth = 0
 
   init(limit: Int) { self.limit = limit }
 
-  /// The growth after which it is looked at. Near the limit that is a part of it, because looking has its price.
+  /// The growth after which memory is checked; near the limit a part of the limit, because checks take time.
   private var step: Int { max((limit - held) / 2, limit / 16) }
 
   var isDue: Bool { growth >= step }
 
-  /// Whether it will be due after that much more.
+  /// Whether a check will be due after `more` further bytes.
   func isDue(after more: Int) -> Bool { growth + more >= step }
 
   mutating func add(_ bytes: Int) { growth += bytes }
@@ -30,7 +30,7 @@ struct MemoryBudget {
 }
 
 extension Dissector {
-  /// Checks what connections hold, and makes them drop what exceeds the limit. No other thread reads a stream
+  /// Checks what connections hold, and makes connections drop what exceeds the limit. No other thread reads a stream
   /// meanwhile.
   ///
   /// - Parameter position: the position of the last event.
@@ -56,7 +56,7 @@ extension Dissector {
       }
       let mark = CapturePosition(position)
       for holder in order {
-        // Room, so that all connections are not looked at for every few bytes.
+        // Down to half of the limit, so that the next check of all connections is not due after a few bytes.
         guard total > memory.limit / 2 else { break }
         drop(holder.connection, mark)
         total -= holder.bytes - heldBytes(of: holder.connection)
@@ -66,7 +66,7 @@ extension Dissector {
   }
 
   private func heldBytes(of connection: Connection) -> Int {
-    // Arrays have up to twice the room that they need.
+    // The capacity of arrays is up to twice their count.
     2 * (connection.heldBytes + clientStreams[connection.slot].heldBytes)
   }
 

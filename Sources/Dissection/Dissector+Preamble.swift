@@ -3,7 +3,7 @@ import Bytes
 import Records
 import TLSDecryption
 
-/// Preambles: the bytes of a proxy or of STARTTLS before the first record of a connection are named and passed over.
+/// Preambles: the bytes of a proxy or of STARTTLS before the first record of a connection are named and skipped.
 extension Dissector {
   /// Removes preambles from the held bytes of one direction. `true`: nothing can be decided yet.
   mutating func waitsForPreamble(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) -> Bool {

@@ -27,11 +27,11 @@ extension Dissector {
   }
 
   mutating func readResponses(_ bytes: RawSpan, at offset: Int, _ mark: CapturePosition, _ connection: Connection) {
-    // A provider may speak this protocol to a server of another one, whose answer shows it.
+    // A provider may send frames to a server of another protocol, whose answer shows this.
     if offset == 0, connection.otherProtocol == nil {
       connection.otherProtocol = OtherProtocol(
         beginning: Array(copying: bytes.extracting(0..<min(OtherProtocol.longest, bytes.byteCount))))
-      // Its frames contain bytes that look like error responses.
+      // Frames of HTTP/2 contain bytes that look like error responses.
       if connection.otherProtocol == .http2 {
         return makeOpaque(connection, fromHigh: connection.clientIsHigh == false)
       }
@@ -103,7 +103,7 @@ extension Dissector {
     record.isAmbiguous = verdict.isAmbiguous
   }
 
-  /// Counts what responses have decided while the connection goes on.
+  /// Counts what responses have decided while the connection is open.
   private mutating func settleDecided(_ connection: Connection) {
     var decided = clientStreams[connection.slot].session.fates
     (decided.discarded, decided.unknown) = (0, 0)

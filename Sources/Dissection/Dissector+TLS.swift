@@ -30,7 +30,7 @@ extension Dissector {
     output.sink.segment(notifications: clientStreams[slot].session.written - before, at: position.time)
   }
 
-  /// Secrets have come: connections that waited for theirs read on.
+  /// Continues connections that waited for secrets, after secrets were added.
   mutating func retryTLS() {
     for connection in connections {
       guard let connection, let tls = connection.tls else { continue }
@@ -39,16 +39,16 @@ extension Dissector {
     retryParked(isFinal: false)
   }
 
-  /// Keeps an ended connection while its secrets may still come; `false` if they would not help.
+  /// Keeps an ended connection while its secrets may still be found; `false` if secrets would not help.
   mutating func park(_ connection: Connection) -> Bool {
     guard secrets.mayGrow, let waiting = connection.tls?.bytesWaitingForSecrets, waiting > 0 else { return false }
-    // Their held bytes count against the total limit.
+    // The held bytes of parked connections count against the total limit.
     guard parked.count < options.capture.reassembly.maximumConnections else { return false }
     parked.append((connection, clientStreams[connection.slot]))
     return true
   }
 
-  /// Reads and closes the connections whose secrets have come, or all of them.
+  /// Reads and closes the parked connections whose secrets were found, or all if `isFinal`.
   mutating func retryParked(isFinal: Bool) {
     let waiting = parked
     parked = []

@@ -7,8 +7,8 @@ import TLSDecryption
 
 /// Makes records from reassembled bytes.
 ///
-/// It receives what `TCPReassembler` emits (or the pieces of a raw dump), decides for each connection who the client is
-/// and what the bytes are, cuts them into records, and applies the session rules.
+/// The dissector receives the events of `TCPReassembler`, or the pieces of a raw dump. For each connection it decides
+/// which end is the client and what the bytes are, divides the bytes into records, and applies the session rules.
 struct Dissector {
   /// The state of more than these is not in the processor's cache when it is needed.
   private static var manyConnections: Int { 512 }

@@ -2,12 +2,12 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 
-/// Recognises the contents of a raw dump by its beginning: the kind that explains most of it as complete records.
+/// Recognises the contents of a raw dump by its beginning: the kind by which most bytes are complete records.
 ///
 /// A dump has no header, and a search after damage finds records by chance in any data. So records that are unlikely by
-/// chance are counted separately; a dump has at least half of its bytes in them.
+/// chance are counted separately; at least half of a dump's bytes are in such records.
 struct DumpGuess {
-  /// Bytes that are looked at.
+  /// The number of bytes examined.
   private static let sampleLength = 1 << 16
 
   let contents: DumpContents

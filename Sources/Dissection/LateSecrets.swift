@@ -51,7 +51,7 @@ final class LateSecrets {
     }
   }
 
-  /// One key log of all blocks: a hostile file has millions of them.
+  /// One key log of all blocks: a hostile file has millions of blocks.
   private static func keyLogs(_ blocks: [DecryptionSecrets], _ options: DissectionOptions) -> [KeyLog] {
     let texts = blocks.filter { $0.type == DecryptionSecrets.tlsKeyLog }.map(\.data)
     if texts.isEmpty { return [] }

@@ -15,7 +15,7 @@ struct PreambleReader {
     /// The next bytes are not part of a preamble.
     case none
     case needsMore
-    /// This many bytes are.
+    /// The number of bytes that are part of a preamble.
     case taken(Int)
   }
 
@@ -228,7 +228,7 @@ struct PreambleReader {
       return .taken(end)
     }
     if status < 200 { return .taken(end) }
-    // A refusal has a text, and the client may ask again.
+    // A refusal has a text, and the client may send another request.
     let length = Self.contentLength(bytes.extracting(0..<end)) ?? 0
     guard length <= Self.longest else { return .none }
     return bytes.byteCount >= end + length ? .taken(end + length) : .needsMore
@@ -305,13 +305,13 @@ struct PreambleReader {
   }
 }
 
-/// Lines of text before TLS or frames, as of a protocol that asks for TLS.
+/// Lines of text before TLS or frames, as of a protocol that starts TLS by a command.
 struct LeadingText {
   /// Bytes of the text that end with a line or a tag; 0: it is none.
   let length: Int
-  /// The bytes hold nothing but text so far.
+  /// Whether all bytes so far are text.
   let isAll: Bool
-  /// It may still become a preamble: all of it is text, and it begins like one.
+  /// Whether the text may still become a preamble: all bytes are text, and it begins like a preamble.
   let mayGrow: Bool
   let kind: Preamble
 

@@ -3,7 +3,7 @@ import Bytes
 import PacketCapture
 import Records
 
-/// The sink of the dissector's records, and the totals of them.
+/// The sink of the dissector's records, and the totals of these records.
 struct RecordEmitter {
   /// An existential, so that this module is compiled for one type: the dynamic call is one for each piece of a stream.
   var sink: any RecordSink
@@ -18,7 +18,7 @@ struct RecordEmitter {
     summary.gaps += counted.gaps
   }
 
-  /// Bytes that were passed over.
+  /// Emits the record of bytes that were skipped.
   @inline(never)
   mutating func report(_ damage: StreamDamage<CapturePosition>, _ direction: Direction, _ connection: Int) {
     let place = RecordPlace(

@@ -1,21 +1,21 @@
 import PacketCapture
 import Records
 
-/// One reading of a recording: what is known of its files so far, and how it goes on.
+/// The state of one reading of a recording: the outcomes of its files so far, and the progress.
 ///
-/// `Dissection` begins it, takes batches with it, and ends it.
+/// `Dissection` begins a pass, takes batches with it, and ends it.
 struct RecordingPass {
-  /// Records of packets from a pipe wait no longer in a writer.
+  /// The longest time for which records of packets from a pipe wait in a writer.
   private static var longestDelay: Duration { .milliseconds(200) }
 
   var outcomes: [CaptureOutcome]
-  /// Files whose records have gone to the sink. pcapng names link types in blocks before the first packet of each
-  /// interface, so a file is announced with its first packet.
+  /// The number of files whose records were passed to the sink. pcapng names link types in blocks before the first
+  /// packet of each interface, so a file is announced with its first packet.
   var announced = 0
   /// Packets that passed the filter.
   var matching = 0
   var progress: DissectionProgress
-  /// No more batches are wanted.
+  /// Whether no more batches are wanted.
   var isEnding = false
   let late: LateSecrets
   /// Batches that lanes read at a time.

@@ -2,10 +2,11 @@ import Bytes
 import PacketCapture
 import Records
 
-/// When notifications were written: one entry per packet that ended at least one, not one per notification.
+/// The times at which notifications were written: one entry per packet in which notifications end, not one per
+/// notification.
 ///
-/// It gives the latency of an error response, and the notifications that its packet acknowledges. The oldest entries
-/// are forgotten at the limit.
+/// From these follow the latency of an error response, and the notifications that its packet acknowledges. At the limit
+/// the oldest entries are overwritten.
 struct WriteTimes {
   private struct Entry {
     var firstIndex: Int
@@ -27,13 +28,13 @@ struct WriteTimes {
 
   init(maximum: Int) { self.maximum = max(1, maximum) }
 
-  /// Bytes that it holds.
+  /// Bytes of the entries.
   var heldBytes: Int { entries.count * MemoryLayout<Entry>.stride }
 
-  /// Forgets all times.
+  /// Removes all times.
   mutating func forget() { self = WriteTimes(maximum: maximum) }
 
-  /// Begins to fetch where the next entry goes.
+  /// Prefetches the place of the next entry.
   @inline(__always)
   func prefetch() {
     let latest = entries.count < maximum ? entries.count - 1 : head
@@ -50,7 +51,7 @@ struct WriteTimes {
     head = head + 1 == maximum ? 0 : head + 1
   }
 
-  /// The time at which notification `index` was written; `nil` if it is forgotten or unknown.
+  /// The time at which notification `index` was written; `nil` if the time is overwritten or unknown.
   func time(of index: Int) -> Timestamp? {
     var (low, high) = (0, entries.count)
     while low < high {

@@ -143,8 +143,8 @@ package enum CaptureProgram: String, CaseIterable {
 /// kernel's mechanism for this (PR_SET_PDEATHSIG) does not work for programs with capabilities, which dumpcap usually
 /// has.
 ///
-/// It is a shell that waits for the end of a pipe whose writing end this process holds. It is in the program's process
-/// group, so that the group's number cannot be reused while the shell lives.
+/// A shell waits for the end of a pipe whose writing end this process holds. The shell is in the program's process
+/// group, so that the group's number cannot be reused while the shell runs.
 struct Lifeline {
   private let writingEnd: Int32
   private let guardian: pid_t

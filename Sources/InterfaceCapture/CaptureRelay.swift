@@ -88,7 +88,7 @@ final class CaptureRelay: Sendable {
     if !lines.isEmpty { keep(in: &ring) { try $0.add(secrets: lines) } }
   }
 
-  /// After a failure nothing more is kept; decoding goes on.
+  /// Writes to the ring. After a failure nothing more is kept, but decoding continues.
   private func keep(in ring: inout CaptureRing?, _ body: (inout CaptureRing) throws -> Void) {
     guard var kept = ring.take() else { return }
     do {

@@ -132,7 +132,7 @@ package final class LiveCapture {
 
   // MARK: the end
 
-  /// Whether to go on reading. A request to stop ends the program, whose last packets and counts are still read.
+  /// Whether to continue reading. A request to stop ends the program, whose last packets and counts are still read.
   package func proceed(isStopped: Bool) -> Bool {
     readErrors()
     guard isStopped else { return true }

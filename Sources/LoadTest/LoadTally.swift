@@ -8,11 +8,11 @@ struct LoadTally: Sendable {
   var rejected = 0
   var unknown = 0
   var abandoned = 0
-  /// Of these, how many were written and may have been accepted: the fate of their last sending is unknown.
+  /// The part of `abandoned` that was written and may have been accepted: the fate of the last sending is unknown.
   var abandonedOpen = 0
-  /// Due and never generated, because they would have been late.
+  /// Notifications that were due and not generated, because they would have been late.
   var skipped = 0
-  /// Due and never generated, because the run was over before there was room.
+  /// Notifications that were due and not generated, because the run ended before a connection had room.
   var unsent = 0
 
   /// Sendings: every time one was written.
@@ -43,9 +43,9 @@ struct LoadTally: Sendable {
   var opened = 0
   var resumed = 0
   var failed = 0
-  /// Of the connections that the plan asks for, how many were opened at any time.
+  /// The number of the plan's connections that were opened at any time.
   var everOpened = 0
-  /// The same for those that were up (`ConnectionLife.standing`).
+  /// The number of the plan's connections that were up at any time (`ConnectionLife.standing`).
   var everUp = 0
   /// Connections that the gateway, or the network, ended before they were up.
   var refused = 0
@@ -53,7 +53,7 @@ struct LoadTally: Sendable {
   var endedSilently = 0
   /// Of these, connections on which nothing had been written: the gateway did not end them because of a notification.
   var endedUnused = 0
-  /// The same by their reasons, few of which differ.
+  /// Failed attempts by reason; there are few different reasons.
   private(set) var failures: [String: Int] = [:]
   var closed: [Cause: Int] = [:]
   /// Handshakes by version and cipher suite: "TLS 1.2 ECDHE-ECDSA-AES128-GCM-SHA256".
@@ -127,7 +127,7 @@ struct LoadTally: Sendable {
     failures[isKnown ? reason : "other reasons", default: 0] += 1
   }
 
-  /// Takes those away that were counted before.
+  /// Subtracts failures that were counted earlier.
   mutating func subtractFailures(_ earlier: [String: Int]) {
     failures.merge(earlier) { $0 - $1 }
     failures = failures.filter { $0.value > 0 }

@@ -122,7 +122,7 @@ struct OpenedInputs {
 
   // MARK: folders
 
-  /// Adds the captures of a folder, not of folders in it; their first bytes say which files are.
+  /// Adds the captures of a folder, not of folders in it. Captures are recognised by their first bytes.
   private mutating func add(folder: RecordingInput) {
     let names: [String]
     do {

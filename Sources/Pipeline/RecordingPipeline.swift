@@ -131,7 +131,7 @@ package struct RecordingPipeline {
 
   /// Reads the inputs until they end, an end is asked for, or the sink wants no more.
   ///
-  /// Inputs that cannot be read are reported to the observer; the others are read. If none could be, the sink has
+  /// Inputs that cannot be read are reported to the observer; the other inputs are read. If none could be, the sink has
   /// received nothing.
   ///
   /// - Parameters:

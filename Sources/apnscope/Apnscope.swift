@@ -64,7 +64,7 @@ struct Apnscope: AsyncParsableCommand {
       do {
         if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
       } catch let error as ValidationError {
-        // Known only when files were read and options put together. The library would show the usage of all of it.
+        // The error is known only after files were read and options combined. The library would show the whole usage.
         refuse(error, by: type(of: command))
       } catch let failure as FileFailure {
         throw ExitStatus.complaining(of: failure)

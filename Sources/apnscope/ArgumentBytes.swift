@@ -18,7 +18,7 @@ enum ArgumentBytes {
         arguments.append(text)
         continue
       }
-      // It stays open as long as the program runs: its path is that of the open file.
+      // The descriptor stays open as long as the program runs, because the path below refers to it.
       let descriptor = unsafe open(argument, onlyPath | O_CLOEXEC)
       if descriptor >= 0 {
         let path = "/proc/self/fd/\(descriptor)"

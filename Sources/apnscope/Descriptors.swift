@@ -57,11 +57,11 @@ enum Descriptors {
   private static func isMomentary(_ descriptor: Int) -> Bool {
     var target = [CChar](repeating: 0, count: 6)
     let length = unsafe readlink("/proc/self/fd/\(descriptor)", &target, target.count)
-    // It was closed since then, or is in /proc.
+    // The descriptor was closed since then, or is in /proc.
     return length < 0 || target == "/proc/".utf8.map { CChar(bitPattern: $0) }
   }
 
-  /// The number of files that may still be opened; 0 if even the list of open files cannot be.
+  /// The number of files that may still be opened; 0 if even the list of open files cannot be opened.
   private static var available: Int { openAtStart == .max ? 0 : limit - openAtStart }
 
   /// Files that were open when the process began. Counted once, before there are threads: files that the process itself

@@ -144,7 +144,7 @@ struct Inspect: ParsableCommand {
         let now = ContinuousClock.now
         guard last.duration(to: now) >= every.duration else { return }
         last = now
-        // If nobody reads the output, reading ends.
+        // If the output cannot be written any more, reading ends.
         if !show(sink.report(after: summary)) { Interrupt.request() }
       }
     }

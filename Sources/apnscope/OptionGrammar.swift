@@ -6,9 +6,9 @@ import FoundationEssentials
 struct OptionGrammar {
   enum Form {
     case flag
-    /// It has a value, and may be repeated if `isRepeating`.
+    /// An option with a value, which may be repeated if `isRepeating`.
     case option(isRepeating: Bool)
-    /// Its value may be omitted.
+    /// An option whose value may be omitted.
     case flagWithValue
   }
 

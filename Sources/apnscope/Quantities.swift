@@ -37,7 +37,7 @@ extension Option where Value: Quantity {
 }
 
 extension ArgumentHelp {
-  /// Says the default where the library does not, with a transformation.
+  /// Writes the default into the help, which the library leaves out for an option with a transformation.
   init(_ abstract: String, valueName: String, default value: some Quantity) {
     self.init("\(abstract) (default: \(value.defaultValueDescription))", valueName: valueName)
   }

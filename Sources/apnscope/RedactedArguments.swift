@@ -4,7 +4,7 @@ import Synchronization
 /// Redacts the words of a command line with `--redact` in output and messages: file names, tokens, topics and filters
 /// are private.
 enum RedactedArguments {
-  /// Whether the command line asks for redaction.
+  /// Whether the command line contains `--redact`.
   static let isOn = CommandLine.arguments.prefix { $0 != "--" }.contains("--redact")
 
   /// A command line reduced to its option names.
@@ -44,7 +44,7 @@ enum RedactedArguments {
     if isOn { found.withLock { $0.append(name) } }
   }
 
-  /// A message without the words of the command line, if it asks for redaction.
+  /// A message without the words of the command line, if this contains `--redact`.
   static func redacted(_ text: String) -> String {
     guard isOn else { return text }
     var text = text

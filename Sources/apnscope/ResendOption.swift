@@ -1,7 +1,7 @@
 import Analysis
 import ArgumentParser
 
-/// How long a recording has to go on until a discarded notification that is not seen again is lost.
+/// How long a recording has to continue after a discarded notification until this counts as lost if it is not resent.
 struct ResendOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(

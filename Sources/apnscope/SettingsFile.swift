@@ -8,7 +8,7 @@ import TOMLKit
 /// A key is the option's name with `_` for `-`; a table's name goes before its keys: `delay` in `[response]` is
 /// `--response-delay`. `true` sets a flag. Each table of a `[[list]]` is one use of the option: `[[reject]]` with
 /// `every = 1000` and `status = 8` is `--reject every=1000,status=8`. For a repeatable option each value of a list is
-/// one use, too; for others the values are joined with commas: `pieces = [1, 2, 3]`.
+/// one use, too; for other options the values are joined with commas: `pieces = [1, 2, 3]`.
 struct SettingsFile {
   /// Longest file in bytes.
   private static let maximumLength = 1 << 20

@@ -6,12 +6,12 @@ import Records
 
 /// Writes the undamaged connections of a recording as a new capture, in which they are clear TCP.
 ///
-/// It is a sink: read the recording into it, once, then call `write`. A frame, response or tuple is in the packet that
-/// completed it, so that decoding the capture gives the same records. Only at a connection's end is it known to be
-/// undamaged, so its packets are kept as rows until then; many rows go to unnamed files.
+/// A sink: the recording is read into it once, then `write` is called. A frame, response or tuple is in the packet that
+/// completed it, so that decoding the capture gives the same records. Whether a connection is undamaged is known
+/// only at its end, so its packets are kept as rows until then; many rows are written to unnamed files.
 package final class ClearCapture: RecordSink {
   package struct Options: Sendable {
-    /// Bytes of memory for rows and their contents; what exceeds it goes to unnamed files.
+    /// Bytes of memory for rows and their contents; what exceeds it is written to unnamed files.
     package var memory = 256 << 20
     /// The folder of the unnamed files.
     package var folder = "/tmp"
@@ -31,7 +31,7 @@ package final class ClearCapture: RecordSink {
     /// The connection's first row.
     var first: ClearRow?
     /// The index and stream offset of each notification that begins a row. Error responses, which are received at the
-    /// connection's end, are placed by them.
+    /// connection's end, get their places from this list.
     var begins: [(index: Int, offset: Int)] = []
 
     mutating func noteBegin(_ index: Int, _ offset: Int) {

@@ -13,7 +13,7 @@ struct ClearRow: BitwiseCopyable {
   /// The stream offset of the first byte.
   var offset = 0
   var time = Int64.min
-  /// Bytes of the client that a response acknowledges; negative where those do that were sent before it.
+  /// Bytes of the client that a response acknowledges; negative if bytes sent before the response do so.
   var acknowledged = -1
   /// The place of the row's bytes in the content store; -1 without bytes.
   var place = -1

@@ -13,19 +13,19 @@ struct ConnectionTally {
   /// Notifications by command: 0, 1, and 2.
   var commands = InlineArray<3, Int>(repeating: 0)
   var firstError: ErrorResponseRecord?
-  /// A response said that nothing after `named` was read.
+  /// Whether a response showed that nothing after `named` was read.
   var isTerminated = false
   var named = -1
-  /// Losses of this connection belong to this error response (`TrackedNotifications.beginLoss`).
+  /// The error response to which losses of this connection belong (`TrackedNotifications.beginLoss`).
   var loss = -1
   /// The index in the inspection's `losses` of the response whose losses these are.
   var lossRow: Int?
   var lastPacket = 0
   /// Error responses with status 8 that name a token.
   var invalidTokens = 0
-  /// One of its records is selected.
+  /// Whether a record of the connection is selected.
   var isShown = true
-  /// An error response came.
+  /// Whether an error response was received.
   var isAnswered = false
   /// Not all that the gateway sent is in the recording.
   var lacksAnswers = false

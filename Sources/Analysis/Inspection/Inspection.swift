@@ -5,24 +5,26 @@ import PacketCapture
 import PushModel
 import Records
 
-/// Counts records into one screen's worth of facts. It sees the same records that `JSONLinesWriter` writes;
-/// nothing is decoded a second time.
+/// A sink that counts records into an `InspectionReport`: connections, fates, error responses and findings.
+///
+/// `Inspection` receives the same records as `JSONLinesWriter`; nothing is decoded a second time.
 public struct Inspection: RecordSink {
-  /// Limits on what is kept; the rest is only counted.
+  /// Limits on what is kept individually; beyond a limit, records are only counted.
   public struct Limits: Sendable {
-    /// Connections and error responses that are listed individually.
+    /// Connections, and error responses, that the report lists: this many of each.
     public var listed = 10_000
-    /// Latest notifications of all connections to remember in order to recognise resends.
+    /// The latest notifications, of all connections together, among which resends are recognised.
     public var history = 1 << 16
-    /// Lost notifications, repeated notifications, rejected tokens and listed tokens that are remembered: this many of
-    /// each.
+    /// Lost notifications, repeated notifications, rejected tokens and tokens of the feedback service that are kept:
+    /// this many of each.
     public var remembered = 1 << 16
-    /// How payloads are judged; `nil`: not at all.
+    /// How payloads are judged; `nil`: payloads are not judged.
     public var judging: PayloadJudging? = PayloadJudging()
-    /// Nanoseconds within which providers resend what was discarded, unless the recording shows that they take longer:
-    /// what was discarded within this time before its end, or after its beginning, is open and not lost.
+    /// Nanoseconds within which providers resend discarded notifications, unless the recording shows longer times: a
+    /// notification that was discarded within this time before the recording's end, or after its beginning, is open and
+    /// not lost.
     public var resendWithin = UnseenSendings.usualResendWithin
-    /// Other connections of the recording are not read, so that no notification is proven lost.
+    /// Whether other connections of the recording are not read, so that no notification is proven lost.
     public var isPart = false
     public init() {}
   }
@@ -59,6 +61,7 @@ public struct Inspection: RecordSink {
     var settled = 0
   }
 
+  /// Makes an inspection of one recording.
   public init(limits: Limits = Limits()) {
     self.limits = limits
     shared = SharedTally(limits)
@@ -314,7 +317,9 @@ public struct Inspection: RecordSink {
 
   // MARK: the report
 
-  /// The report of everything so far, while reading goes on; connections that are open are counted and not listed.
+  /// The report of all records so far, while reading continues. Open connections are counted and not listed.
+  ///
+  /// - Parameter summary: the totals so far, as `Dissection.onProgress` passes them.
   public func report(after summary: SummaryRecord) -> InspectionReport {
     var copy = self
     copy.receive(summary)
@@ -356,10 +361,10 @@ public struct Inspection: RecordSink {
 
   private var tracked: TrackedStories { TrackedStories(shared.tracked, shared.unseen, shared.topics) }
 
-  /// Everything seen so far, counted up. Call it once, when reading has ended.
+  /// The report of all records. To be called once, when reading has ended.
   ///
   /// - Parameters:
-  ///   - withCounts: the report can be merged with others.
+  ///   - withCounts: whether the report has the counts with which reports are merged.
   ///   - shard: the part of the recording that was read.
   public mutating func finish(withCounts: Bool = false, shard: Shard? = nil) -> InspectionReport {
     shared.trackAll()
@@ -376,7 +381,7 @@ public struct Inspection: RecordSink {
     for (index, loss) in losses.enumerated() where loss >= 0 {
       let known = tracked.losses[loss]
       report.errors[index].outcomes = known?.outcomes
-      // Nothing is known when nothing of it could be tracked.
+      // `nil` if no notification of the loss could be tracked.
       report.errors[index].sentAgain = known?.sentAgain ?? (report.errors[index].discarded == 0 ? 0 : nil)
     }
     if report.summary.notifications > 0 { report.stories = stories(tracked) }

@@ -2,26 +2,28 @@ import Bytes
 import Measurement
 import PacketCapture
 
-/// Why inspections cannot be merged.
+/// Why reports of inspections cannot be merged, as a sentence with the names of the reports.
 public struct InspectionMergeError: Error, CustomStringConvertible {
   public let description: String
 }
 
 extension InspectionReport {
-  /// A report with its name in messages.
+  /// A report, and its name in messages.
   public struct Part: Sendable {
+    /// The name in messages, for example the report's file.
     public var name: String
     public var report: InspectionReport
 
     public init(_ name: String, _ report: InspectionReport) { (self.name, self.report) = (name, report) }
   }
 
-  /// Joins the reports of several recordings, or of the parts that shards made of one.
+  /// Joins the reports of several recordings, or of the shards of one.
   ///
   /// Counts and distributions cover the whole. Findings about resends are within each report; shards keep each pair of
   /// hosts together for this.
   ///
-  /// - Returns: the report, and the parts that are missing.
+  /// - Parameter parts: reports that have counts (`finish(withCounts:shard:)`).
+  /// - Returns: the joint report, and sentences about shards that are missing.
   public static func merging(
     _ parts: [Part]
   ) throws(InspectionMergeError) -> (report: InspectionReport, missing: [String]) {
@@ -112,7 +114,7 @@ private struct InspectionMerging {
     addSums(report)
   }
 
-  /// Adds up the outcomes. Another recording of the same time may show sendings that change them.
+  /// Adds up the outcomes. Another recording of the same time may show sendings that change outcomes.
   private mutating func finishStories(_ overlaps: [Bool]) {
     guard !stories.isEmpty else { return }
     var sum = InspectionReport.Stories()
@@ -185,7 +187,7 @@ private struct InspectionMerging {
     whole.summary.gaps += report.summary.gaps
     whole.summary.malformed += report.summary.malformed
     whole.summary.undecryptedConnections += report.summary.undecryptedConnections
-    // Of a recording's parts only the first counts them.
+    // Of a recording's parts only the first counts unread packets.
     if let packets = report.summary.unreadPackets {
       whole.summary.unreadPackets = (whole.summary.unreadPackets ?? 0) + packets
     }

@@ -2,14 +2,14 @@ import Bytes
 import PacketCapture
 import Payload
 
-/// The times of each token's latest pushes that wake the app and show nothing, to find those that a device defers: more
-/// than three within an hour, for a Newsstand app more than one within a day.
+/// The times of each token's latest pushes that wake the app and show nothing, to find pushes that a device defers:
+/// more than three within an hour, for a Newsstand app more than one within a day.
 struct BackgroundPushes {
-  /// The times of a token's latest three, in ascending order.
+  /// The times of a token's latest three pushes, in ascending order.
   private var latest: [UInt64: [Int64]] = [:]
   private let limit: Int
 
-  /// - Parameter limit: tokens that are followed; further ones are not.
+  /// - Parameter limit: the number of tokens that are tracked; further tokens are not.
   init(limit: Int) { self.limit = limit }
 
   /// Notes a push; `true` if it exceeds the device's budget.
@@ -22,7 +22,7 @@ struct BackgroundPushes {
     times.insert(time.nanoseconds, at: place)
     let (further, seconds): (Int, Int64) = kind == .newsstand ? (1, 86_400) : (3, 3_600)
     let isTooOften = (0..<max(0, times.count - further)).contains { first in
-      // The new one is among them.
+      // The interval includes the new push.
       (first...first + further).contains(place) && times[first + further] - times[first] < seconds * 1_000_000_000
     }
     if times.count > 3 { times.removeFirst() }

@@ -1,19 +1,19 @@
 import Measurement
 import Payload
 
-/// Joins what several inspections say of payloads.
+/// Joins the payload findings of several inspections.
 struct PayloadMerging {
-  /// A row as its report has it, with the numbers of its part and recording.
+  /// A row of a report, with the numbers of its part and recording.
   private struct Row {
     var row: InspectionReport.PayloadFindingRow
     var part: Int
     var recording: Int
 
-    /// Recordings follow each other; shards of one share its packets' numbers.
+    /// Recordings are in order; the shards of a recording number packets alike.
     var place: (Int, Int, Int) { (recording, row.firstFile ?? 0, row.firstPacket ?? .max) }
   }
 
-  /// An inspection had them judged.
+  /// Whether an inspection judged payloads.
   private var isJudged = false
   private var kinds: [String: Int] = [:]
   private var rows: [String: Row] = [:]
@@ -35,8 +35,8 @@ struct PayloadMerging {
 
   /// The joined rows, in the order of an inspection's; `nil` if no payloads were judged.
   ///
-  /// - Parameter locate: converts a row's numbers of a file and a connection from those of its part and recording to
-  ///   those of the whole.
+  /// - Parameter locate: converts the numbers of a row's file and connection from numbers in its part and recording to
+  ///   numbers in the whole.
   func report(
     _ locate: (inout InspectionReport.PayloadFindingRow, _ part: Int, _ recording: Int) -> Void
   ) -> InspectionReport.Payloads? {
@@ -53,7 +53,7 @@ struct PayloadMerging {
     return report
   }
 
-  /// Errors first; codes that this version does not know, last.
+  /// Errors first; unknown codes last.
   private func order(_ row: InspectionReport.PayloadFindingRow) -> (Int, String) {
     let severities = PayloadRule.Severity.allCases.sorted(by: >).map(\.rawValue)
     return (severities.firstIndex(of: row.severity) ?? severities.count, row.code)

@@ -1,6 +1,6 @@
 import PacketCapture
 
-/// Counts over equal bins of time, for a trace of any length: when it outgrows them, two bins become one.
+/// Counts over equal bins of time, for a trace of any length: when there are too many bins, each two become one.
 ///
 /// A bin is 2ⁿ nanoseconds long and begins at a multiple of that, so bins of two series can be added once the finer ones
 /// are joined.

@@ -1,11 +1,11 @@
 import Measurement
 
 /// How often each device token was written to, by its first eight bytes: exact up to a number of distinct tokens, and
-/// from then on for a sample of them.
+/// from then on for a sample of tokens.
 ///
-/// The sample is adaptive (Wegman; Flajolet, "On adaptive sampling", 1990): when there are too many tokens, only those
-/// are kept whose hash begins with one more zero bit. Which tokens are kept does not depend on how often or when they
-/// come, so their counts are exact, and their number times 2ᵏ estimates the total.
+/// The sample is adaptive (Wegman; Flajolet, "On adaptive sampling", 1990): when there are too many tokens, only tokens
+/// whose hash begins with one more zero bit are kept. Which tokens are kept does not depend on how often or when tokens
+/// occur, so their counts are exact, and their number times 2ᵏ estimates the total.
 struct TokenTally {
   private let limit: Int
   /// The slots of a hash table with linear probing: a power of two, at least twice the limit.

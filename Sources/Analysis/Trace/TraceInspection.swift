@@ -5,16 +5,19 @@ import PacketCapture
 import PushModel
 import Records
 
-/// Counts records as `Inspection` does, and over time, for the report of a trace.
+/// A sink that counts records as `Inspection` does, and over time, into a `TraceReport`.
 ///
-/// Memory does not grow with the trace: series join their bins, tokens become a sample, and lists end at the limits.
+/// Memory does not grow with the trace: bins of series are joined, tokens beyond the limit are sampled, and lists end
+/// at the limits.
 public struct TraceInspection: RecordSink {
-  /// Limits on what is kept; the rest is only counted.
+  /// Limits on what is kept individually; beyond a limit, records are only counted.
   public struct Limits: Sendable {
+    /// The limits of the inspection that is part of the report.
     public var inspection = Inspection.Limits()
-    /// Connections whose notifications over time are kept apart.
+    /// Connections with a separate series of notifications over time.
     public var timelines = 500
-    /// The number of distinct tokens that are counted one by one, and of listed tokens that are remembered.
+    /// Distinct tokens that are counted individually, and tokens of the feedback service that are kept: this many of
+    /// each.
     public var tokens = 1 << 16
     public init() {}
   }
@@ -37,7 +40,7 @@ public struct TraceInspection: RecordSink {
   /// A segment is the records of a connection that end in one packet.
   private var perSegment = Counts(highest: 4_096)
   private var bytesPerSegment = Counts(highest: 65_535)
-  /// Notifications by priority; index 256 counts those without one.
+  /// Notifications by priority; index 256 counts notifications without a priority.
   private var priorities = [Int](repeating: 0, count: 257)
   /// Listed tokens by prefix: whether one was sent to later, and whether one of its tuples is selected.
   private var listed: [UInt64: (wasSentTo: Bool, isSelected: Bool)] = [:]
@@ -46,7 +49,7 @@ public struct TraceInspection: RecordSink {
   private var listedTimes: ClosedRange<UInt32>?
   private var first = Timestamp(nanoseconds: .max)
   private var last = Timestamp.none
-  /// Whether the next records are selected; statements about selected records may depend on others.
+  /// Whether the next records are selected; statements about selected records may depend on other records.
   private var isSelected = true
 
   /// The counts of one connection.
@@ -80,6 +83,7 @@ public struct TraceInspection: RecordSink {
     }
   }
 
+  /// Makes an inspection of one trace.
   public init(limits: Limits = Limits()) { self.init(limits: limits, stories: nil) }
 
   package init(limits: Limits, stories: StoryCollector?) {
@@ -327,7 +331,7 @@ public struct TraceInspection: RecordSink {
 
   // MARK: the report
 
-  /// Everything seen so far, counted up. Call it once, when reading has ended.
+  /// The report of all records. To be called once, when reading has ended.
   public mutating func finish() -> TraceReport {
     report.perSegment = perSegment.buckets
     report.bytesPerSegment = bytesPerSegment.buckets

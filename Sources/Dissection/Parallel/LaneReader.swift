@@ -12,9 +12,9 @@ enum LaneOwner {
   static func of(_ slot: Int, _ count: Int) -> Int { (slot + 1) % count }
 }
 
-/// A batch of packets on its way through a lane, and what the lane found.
+/// A batch of packets for a lane, and what the lane found in it.
 ///
-/// A value that goes to the lane's thread (`LaneReader.submit`) and comes back (`LaneReader.take`).
+/// The value is passed to the lane's thread (`LaneReader.submit`) and back (`LaneReader.take`).
 struct LaneJob: Sendable {
   /// How far a lane read one event's bytes.
   struct Outcome: Sendable {
@@ -37,8 +37,8 @@ struct LaneJob: Sendable {
   var summary = SummaryRecord()
 }
 
-/// One thread's part of the reading: the bytes of its connections that need nothing but their client stream. Everything
-/// else is left to the dissector, with all that follows on the same connection until the next turn.
+/// One thread's part of the reading: the bytes of its connections that need nothing but their client stream. All other
+/// bytes are left to the dissector, with all that follows on the same connection until the next turn.
 ///
 /// The lane's state is protected by a lock, which is taken once per batch and never contended: the lane's queue reads
 /// one job at a time, and the dissector's thread takes the lock only between turns. A job is owned by one thread at a

@@ -6,13 +6,13 @@ import Records
 /// Reads batches of packets on several threads, with the same result as on one.
 ///
 /// The connections are divided among lanes, of which the first is the dissector's own. The other lanes are a few
-/// batches ahead of it and read what needs nothing but a client stream: whole frames, and TLS records whose keys are
-/// proven, which is nearly everything. The dissector goes through the batches in packet order, merges the lanes'
-/// results, and reads the rest itself: beginnings and ends, error responses, gaps, handshakes. So it alone decides
+/// batches ahead of the dissector and read what needs nothing but a client stream: whole frames, and TLS records whose
+/// keys are proven, which is nearly everything. The dissector takes the batches in packet order, merges the lanes'
+/// results, and reads the rest: beginnings and ends, error responses, gaps, handshakes. So the dissector alone decides
 /// everything that concerns more than one connection, in the same order for any number of lanes.
 ///
-/// A connection that was left stays the dissector's until a turn ends: until it has caught up with the lanes. When they
-/// leave much to it, it gives them no batches until then.
+/// A connection that a lane has left to the dissector is the dissector's until the turn ends, when it has read the
+/// batches that the lanes have read. If the lanes leave much, they get no batches until then.
 struct ParallelReading {
   private struct Lane {
     let reader: LaneReader
@@ -53,12 +53,13 @@ struct ParallelReading {
   private var leftBefore = 0
   /// The queue that reads files, which the first lane shares; `nil`: the lane uses its own.
   var readingQueue: DispatchQueue?
-  /// The first lane has so little work that it does not need a thread of its own.
+  /// Whether the first lane has so little work that it needs no separate thread.
   var sharesReadingThread: Bool { !isForced && cost == .medium }
   /// Batches that the lanes were given and the dissector has not read yet.
   private(set) var waiting = 0
 
-  /// Uses as many threads as the dissector's options say, the dissector's own included. These have to be 2 or more.
+  /// Uses the number of threads in the dissector's options, the dissector's own included. The number must be at least
+  /// 2.
   init(_ dissector: Dissector) {
     let threads = dissector.options.threads.maximum
     count = threads
@@ -74,7 +75,7 @@ struct ParallelReading {
     progress = lanes.map { _ in Progress() }
   }
 
-  /// Reads the first of consecutive batches, and gives all of them to the lanes.
+  /// Reads the first of consecutive batches, and passes all batches to the lanes.
   ///
   /// - Parameters:
   ///   - batches: the next call has the same ones without the first, and perhaps further ones at the end.
@@ -130,7 +131,7 @@ struct ParallelReading {
     }
     var growth = batches.prefix(waiting).reduce(0) { $0 + $1.growth }
     for batch in batches.dropFirst(waiting) {
-      // Memory is looked at while the lanes do nothing.
+      // Memory is checked while the lanes have no job.
       if waiting > 0, dissector.memory.isDue(after: growth) { return }
       growth += batch.growth
       // The dissector applies secrets before the batch that they belong to, while the lanes have no job.

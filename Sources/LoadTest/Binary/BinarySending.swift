@@ -1,8 +1,8 @@
 import BinaryProtocol
 import PushModel
 
-/// The binary protocol on one connection: notifications in batches, error responses that settle all before them, and
-/// a marker at the end, which makes the gateway say one.
+/// The binary protocol on one connection: notifications in batches, error responses that settle all notifications
+/// before the named one, and a marker at the end, which causes an error response.
 struct BinarySending: SendingProtocol {
   static let markerIdentifier: UInt32 = 0xffff_ffff
   static let markerFrame = BinaryFrame.knownBadFrame(identifier: markerIdentifier)
@@ -49,7 +49,7 @@ struct BinarySending: SendingProtocol {
 
   private mutating func apply(_ response: ErrorResponse, _ written: Int, _ now: Int64) -> SendingAnswer {
     let settledBefore = settledEnd(written)
-    // The session knows those that are still being collected, too.
+    // The session also contains notifications that are collected and not yet written.
     let position = session.receive(response, sent: written + (hasMarker ? 1 : 0)).notification
     if case .written(let markerPosition, let markedAt) = marker, position == markerPosition {
       marker = .answered
@@ -96,7 +96,7 @@ struct BinaryFrames {
   let workload: Workload
   let part: Int
   let parts: Int
-  /// Other payloads than those that are too long on purpose are as short as every gateway takes them.
+  /// Whether all payloads that are not too long on purpose are as short as every gateway accepts.
   let isOnlyLong: Bool
 
   init(_ workload: Workload, part: Int = 0, of parts: Int = 1) {
@@ -127,10 +127,10 @@ extension BinarySending {
 }
 
 extension BinarySession {
-  /// Notes a notification that is being collected. Some gateways give up before they come to the identifier of one that
-  /// is bad, and answer 0; so the session has to know which ones are.
+  /// Notes a notification that is being collected. Some gateways refuse a faulty notification before they have parsed
+  /// its identifier, and answer 0; so the session needs to know which notifications are faulty.
   ///
-  /// - Parameter isOnlyLong: no other payload is longer than what every gateway takes.
+  /// - Parameter isOnlyLong: whether no other payload is longer than every gateway accepts.
   @inline(__always)
   mutating func write(_ fault: WorkloadPlan.Fault?, identifier: UInt32, isOnlyLong: Bool) {
     guard let fault else {

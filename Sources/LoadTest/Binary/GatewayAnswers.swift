@@ -37,7 +37,7 @@ struct GatewayAnswers {
         state = .answered
         answers.append(.response(response))
       case .malformed:
-        // Six bytes with another command byte are a response when nothing follows, which the end tells.
+        // Six bytes with another command byte are a response if the stream ends after them.
         if state == .beginning, ErrorResponse.mayBecomeWholeAnswer(bytes.rawBytes) { break parsing }
         bytes.removeFirst(offset)
         answers.append(takeForeign())

@@ -3,23 +3,25 @@ import Measurement
 /// The plan of a search for capacity: the length of trials, the limits to pass, and the measurements after the search.
 /// All defaults are those of the command.
 public struct CapacityPlan: Sendable {
-  /// The rate that is found is this close to one that fails: 0.03 is 3 %.
+  /// The relative distance from the found rate to a rate that fails: 0.03 is 3 %. Above 0.
   public var precision = 0.03
-  /// Most trials of the search.
+  /// The maximum number of trials of the search, at least 1.
   public var maximumTrials = 40
-  /// Length of a trial's measured phase.
+  /// The length of a trial's measured phase.
   public var trial = Duration.seconds(10)
-  /// The same for the trials that confirm the rate, and that a step above it fails.
+  /// The length of the measured phase in trials that confirm the found rate, and in trials a step above this rate.
   public var confirmation = Duration.seconds(30)
-  /// Time before each measured phase that is not measured.
+  /// The time before each measured phase, which is not measured.
   public var settling = Duration.seconds(2)
-  /// `drift` is derived from `precision`.
+  /// The limits that a trial must keep; `drift` is derived from `precision`.
   public var limits = TrialLimits()
   /// Further conditions on every trial.
   public var thresholds: [Threshold] = []
-  /// Connections, notifications of a write, and shares of bad notifications to go as fast as possible with.
+  /// The numbers of connections of the trials without a rate limit after the search.
   public var connectionsSweep = [1, 2, 4, 8]
+  /// The maximum numbers of notifications of a write in such trials.
   public var batchSweep = [1, 4, 16, 64]
+  /// The shares of faulty notifications in such trials, from 0 to 1.
   public var errorSweep = [1e-3, 3e-4]
 
   public init() {}
@@ -31,7 +33,7 @@ public struct CapacityPlan: Sendable {
       sweeps.append(TrialRequest(purpose: .connections, seconds: trial, connections: count))
     }
     if connectionsSweep.count >= 3, let most = connectionsSweep.max() {
-      // Half as many again as were measured: further than that a check would say more about luck than about the law.
+      // Half as many again as were measured: a check further away would depend on chance more than on the law.
       let count = max(most + 1, most * 3 / 2)
       sweeps.append(TrialRequest(purpose: .check, seconds: trial, connections: min(Self.maximumConnections, count)))
     }
@@ -60,7 +62,7 @@ package struct TrialRequest: Sendable, Equatable {
   package var rate: Double?
   package var connections: Int?
   package var batch: Int?
-  /// Share of notifications that are made bad beside those of the load.
+  /// The share of notifications with deliberate faults, in addition to the load's own faults.
   package var faultShare: Double?
 
   package init(

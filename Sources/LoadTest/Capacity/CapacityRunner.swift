@@ -1,8 +1,8 @@
 import Measurement
 
-/// Makes the trials of a search for a capacity, then those of the sweeps, one after the other, and keeps them.
+/// Runs the trials of a search for capacity, then the trials of the sweeps, one after the other, and keeps the results.
 ///
-/// How a load is run is an argument, so a search needs neither sockets nor a clock:
+/// The function that runs a load is an argument, so a search needs neither sockets nor a clock:
 ///
 /// ```swift
 /// let stop = LoadStop()
@@ -15,22 +15,22 @@ import Measurement
 /// runner.sustained
 /// ```
 ///
-/// Its results so far are available even after an error was thrown.
+/// The results so far are available even after an error was thrown.
 public struct CapacityRunner: Sendable {
   /// Runs a load to its end.
   public typealias Run = @Sendable (LoadPlan) async throws -> LoadOutcome
 
   /// How the search ended.
   public enum Ending: Sendable {
-    /// The rate held for long, and one a step above it failed twice.
+    /// The rate passed a long trial, and the rate a step above it failed twice.
     case found
-    /// It passed; the generator was too slow to test higher rates.
+    /// The rate passed; the generator was too slow to test higher rates.
     case generatorLimited
     /// Trials ran out; the rate passed, but need not be confirmed.
     case unsettled
     /// Not even the lowest rate passed.
     case nothingPassed
-    /// It did not come to an end.
+    /// The search did not end.
     case interrupted
   }
 
@@ -43,18 +43,24 @@ public struct CapacityRunner: Sendable {
   private let note: @Sendable (CapacityTrial) -> Void
   private var search: CapacitySearch?
 
+  /// The trials so far, in order: the search's, then the sweeps'.
   public private(set) var trials: [CapacityTrial] = []
+  /// How the search ended; `interrupted` until then.
   public private(set) var ending = Ending.interrupted
   /// Notifications a second that are sustained; `nil` when no rate passed.
   public var sustained: Double? { search?.sustained }
-  /// How well that is known; `nil` when no rate passed.
+  /// The range in which the gateway's limit lies; `nil` when no rate passed.
   public var range: SustainedRange? { search?.range }
 
+  /// Prepares a search without running a trial.
+  ///
   /// - Parameters:
+  ///   - plan: the trials and their limits.
   ///   - load: the common settings of all trials.
-  ///   - environment: of this process.
-  ///   - stop: ends the trial that runs, which is void then, and makes no other.
-  ///   - note: called with each trial when it is over.
+  ///   - environment: the environment of this process.
+  ///   - stop: ends the running trial, which then is void, and prevents further trials.
+  ///   - run: runs one load to its end.
+  ///   - note: called with each trial that has ended.
   public init(
     _ plan: CapacityPlan, load: LoadPlan, environment: Environment, stop: LoadStop = LoadStop(),
     run: @escaping Run, note: @escaping @Sendable (CapacityTrial) -> Void = { _ in }
@@ -67,9 +73,9 @@ public struct CapacityRunner: Sendable {
     self.limits = limits
   }
 
-  /// Makes all trials, or those up to the one that is interrupted.
+  /// Runs all trials, or the trials up to an interrupted one.
   ///
-  /// Throws what running a load throws, and `LoadRunner.Failure` for an obstacle that no other trial would overcome.
+  /// - Throws: what running a load throws, and `LoadRunner.Failure` for an obstacle that no other trial would overcome.
   public mutating func run() async throws {
     try await makeSearch()
     for request in plan.sweeps where !stop.isRequested { _ = try await measure(request) }

@@ -2,15 +2,16 @@ import Measurement
 
 /// Finds the highest rate that passes: chooses the next trial from the results of the earlier ones.
 ///
-/// It begins near the rate of a burst and takes growing steps up or down until one trial passed and one failed; then it
-/// bisects, in logarithms, until they are a step (`precision`) apart. A long trial has to confirm the passing rate, and
-/// one a step above it has to fail; if not, the short trials were wrong, and the search continues from there.
+/// The search begins near the rate of a burst and takes growing steps up or down until one trial passed and one failed;
+/// then it bisects the logarithm of the rate until the two rates are a step (`precision`) apart. A long trial has to
+/// confirm the passing rate, and a long trial a step above this rate has to fail; if not, the short trials were wrong,
+/// and the search continues from there.
 ///
 /// A failed trial is repeated: outside disturbances make trials fail, never pass, so only a rate that failed twice
-/// bounds the search, and one that then passes has passed. A void trial is repeated; after a few times its rate counts
-/// as untestable. The uncertainty of the answer follows from all trials (`range`).
+/// bounds the search, and a repeated trial that passes counts as passed. A void trial is repeated up to `retries`
+/// times; then its rate counts as untestable. The uncertainty of the result follows from all trials (`range`).
 ///
-/// It is a value without clock or sockets:
+/// The search is a value without clock or sockets:
 ///
 ///     var search = CapacitySearch(near: burst)
 ///     while let trial = search.next { search.note(run(trial)) }
@@ -18,12 +19,13 @@ import Measurement
 public struct CapacitySearch: Sendable {
   /// A trial to run next.
   public struct Trial: Sendable, Equatable {
-    /// Why it is run: a step of the search, a longer one at the rate found, or one above it.
+    /// The purpose of the trial: a step of the search, a long trial at the found rate, or a long one a step above it.
     public enum Kind: Sendable { case step, confirmation, above }
 
     /// Notifications a second.
     public var rate: Double
     public var kind: Kind
+    /// Whether the trial has the length of a confirmation.
     public var isLong: Bool { kind != .step }
 
     public init(rate: Double, kind: Kind) {
@@ -32,14 +34,14 @@ public struct CapacitySearch: Sendable {
     }
   }
 
-  /// The outcome of a trial; `void` when it says nothing about the gateway.
+  /// The outcome of a trial; `void`: no conclusion about the gateway is possible.
   public enum Outcome: Sendable { case passed, failed, void }
 
   /// How the search ended; rates are notifications a second.
   public enum Ending: Sendable, Equatable {
-    /// Confirmed, and a step above it failed.
+    /// The rate is confirmed, and the rate a step above it failed.
     case found(Double)
-    /// Confirmed; higher rates could not be tested with this generator.
+    /// The rate is confirmed; higher rates could not be tested with this generator.
     case generatorLimited(Double)
     /// Trials ran out; the rate is the best that passed, which need not be confirmed.
     case unsettled(Double?)
@@ -47,12 +49,15 @@ public struct CapacitySearch: Sendable {
     case nothingPassed
   }
 
-  /// The result is this close to a rate that fails: 0.03 is 3 %.
+  /// The relative distance from the result to a rate that fails: 0.03 is 3 %. At least 0.0001.
   public let precision: Double
+  /// The number of trials, repeated ones included, after which the search ends.
   public let maximumTrials: Int
   /// How often a void trial is repeated.
   public let retries: Int
+  /// How the search ended; `nil` while it continues.
   public private(set) var ending: Ending?
+  /// The number of trials so far.
   public private(set) var trials = 0
 
   /// The highest that passed and the lowest that did not, as far as both are believed.
@@ -65,16 +70,16 @@ public struct CapacitySearch: Sendable {
   private var voids = 0
   /// The trial `next` has failed once.
   private var isDoubted = false
-  /// All rates that passed and that no failure at them, or below, has contradicted since.
+  /// All rates that passed and that no later failure, at the same rate or a lower one, has contradicted.
   private var passes: Set<Double> = []
   private var evidence: [SustainedRange.Evidence] = []
   private var current: Trial
 
-  /// The best rate that passed so far; `nil` when all were contradicted, e.g. by failed long trials. A failed one that
-  /// is repeated does not count until it passed.
+  /// The highest rate that passed so far, in notifications a second; `nil` when later failures contradict all passes. A
+  /// failed trial that is being repeated does not count.
   public var passed: Double? { isDoubted ? passes.filter { $0 < current.rate }.max() : passes.max() }
 
-  /// The answer so far.
+  /// The result so far, in notifications a second; `nil` when no rate passed.
   public var sustained: Double? {
     switch ending {
     case .found(let rate), .generatorLimited(let rate): rate
@@ -84,7 +89,7 @@ public struct CapacitySearch: Sendable {
     }
   }
 
-  /// Between which rates the gateway's limit lies; `nil` when no rate has passed.
+  /// The range of rates in which the gateway's limit lies; `nil` when no rate has passed.
   public var range: SustainedRange? {
     guard let sustained else { return nil }
     let isBounded = if case .found = ending { true } else { false }
@@ -92,8 +97,10 @@ public struct CapacitySearch: Sendable {
   }
 
   /// - Parameters:
-  ///   - burst: notifications a second that the gateway took for a while; more than 0.
+  ///   - burst: notifications a second that the gateway accepted for a short time; more than 0.
   ///   - precision: above 0.
+  ///   - maximumTrials: at least 1.
+  ///   - retries: how often a void trial is repeated.
   public init(near burst: Double, precision: Double = 0.03, maximumTrials: Int = 40, retries: Int = 2) {
     self.precision = max(1e-4, precision)
     self.maximumTrials = maximumTrials
@@ -107,9 +114,11 @@ public struct CapacitySearch: Sendable {
   /// The next trial; `nil` at the end.
   public var next: Trial? { ending == nil ? current : nil }
 
-  /// How the trial `next` ended.
+  /// Takes the outcome of the trial `next`.
   ///
-  /// - Parameter held: the proven rate, if lower than the offered one.
+  /// - Parameters:
+  ///   - outcome: the outcome of the trial.
+  ///   - held: the proven rate in notifications a second, if lower than the offered one.
   public mutating func note(_ outcome: Outcome, held: Double? = nil) {
     guard ending == nil else { return }
     trials += 1
@@ -187,7 +196,7 @@ public struct CapacitySearch: Sendable {
     }
   }
 
-  /// Trials that it takes when nothing disturbs it, for a plan of the time: short ones and long ones.
+  /// The numbers of short and of long trials of an undisturbed search, to estimate its time.
   public static func estimate(precision: Double) -> (short: Int, long: Int) {
     // A gateway that sustains nearly its burst rate, within a step or two.
     var search = CapacitySearch(near: 1, precision: precision)

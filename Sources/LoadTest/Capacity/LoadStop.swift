@@ -1,14 +1,15 @@
 import Synchronization
 
-/// Ends whichever of several loads runs, in good order, and each that would begin after it.
+/// Stops consecutive loads: ends the running one in good order, and each later one at its beginning. Thread-safe.
 public final class LoadStop: Sendable {
   private let state = Mutex<(isRequested: Bool, runner: LoadRunner?)>((false, nil))
 
   public init() {}
 
+  /// Whether `request()` was called.
   public var isRequested: Bool { state.withLock { $0.isRequested } }
 
-  /// Safe from any thread.
+  /// Ends the running load in good order, and all later ones.
   public func request() {
     let runner = state.withLock { state in
       state.isRequested = true
@@ -17,7 +18,7 @@ public final class LoadStop: Sendable {
     runner?.stop()
   }
 
-  /// The load that is about to run; it ends at once when that was requested before.
+  /// Registers the load that is about to run; if a stop was requested before, the load ends at once.
   public func begin(_ runner: LoadRunner) {
     let isRequested = state.withLock { state in
       state.runner = runner

@@ -2,13 +2,13 @@ import Measurement
 
 /// The limits that a trial must keep to pass.
 public struct TrialLimits: Sendable {
-  /// Send lag (p99), and the least that the gateway may be behind at the end, in microseconds.
+  /// The maximum send lag (99th percentile) in microseconds. A gateway may at least be as far behind at the end.
   public var lag = 50_000
-  /// Share of processed notifications that may be rejected.
+  /// The maximum share of rejected notifications among processed ones, from 0 to 1.
   public var errorShare = 0.01
-  /// Share of sendings that may be second or later ones.
+  /// The maximum share of second and later sendings among all sendings, from 0 to 1.
   public var resentShare = 0.1
-  /// Growth of the unread backlog that a trial must detect, as a share of the rate: half a step of the search.
+  /// The growth of the unread backlog that a trial must detect, as a share of the rate: half a step of the search.
   public var drift = 0.015
 
   public init() {}

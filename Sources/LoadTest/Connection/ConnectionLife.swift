@@ -4,29 +4,29 @@ import PushModel
 /// The record of one connection from when it is up until it has ended: the writes, the responses, and the fate of each
 /// notification.
 ///
-/// It has no socket, clock or event loop: events and their times are passed in. One object per connection; no
-/// allocation per notification. Generic over the protocol, so that calls to it are static.
+/// The class has no socket, clock or event loop: events and their times are arguments. One object per connection; no
+/// allocation per notification. Generic over the protocol, so that calls to the protocol are static.
 final class ConnectionLife<Sending: SendingProtocol> {
   /// Nanoseconds of the monotonic clock, as all times here.
   let openedAt: Int64
-  /// The same without the time in which the load itself stood still.
+  /// The same time, without the time in which the load was stalled.
   private let openedAtObserved: Int64
   private(set) var log: SentLog
   private var marks: PhaseMarks
-  /// The phase that is on, and the last one in which something became due.
+  /// The current phase, and the last one in which notifications became due.
   private var (phase, lastScheduled): (RunPhase, RunPhase)
   private var sending: Sending
   let limits: SendingLimits
-  /// The gateway was asked for a proof; and it gave it.
+  /// Whether a proof was requested from the gateway, and whether it was received.
   private(set) var isAsked = false
   private var isProven = false
   private(set) var isForeign = false
-  /// When the first error response was read that ends the connection.
+  /// The time at which the first error response that ends the connection was read.
   private(set) var errorReadAt: Int64?
-  /// Why it ends; `nil` before that is known.
+  /// Why the connection ends; `nil` while it is open.
   var cause: LoadTally.Cause?
 
-  /// - Parameter observed: the time of opening without the time in which the load stood still; that of opening if `nil`.
+  /// - Parameter observed: the time of opening without the time in which the load was stalled; `nil`: `openedAt`.
   init(
     openedAt: Int64, observed: Int64? = nil, log: SentLog, sending: Sending, phase: RunPhase,
     lastScheduled: RunPhase
@@ -45,18 +45,18 @@ final class ConnectionLife<Sending: SendingProtocol> {
     marks.begin(phase, at: log.count)
   }
 
-  /// Puts notifications into the batch, as many as fit, and returns how many.
+  /// Adds as many notifications to the batch as fit, and returns the number.
   ///
-  /// - Parameter due: returns when that many of them were due; called only when there are any.
+  /// - Parameter due: returns the due times of the first `taken` notifications; called only if `taken` is above 0.
   func collect(
     _ piece: SentLog.Piece, into batch: inout ConnectionBatch, now: Int64, due: (_ taken: Int) -> DueTimes
   ) -> Int {
     sending.collect(piece, into: &batch, room: room, now: now, due: due)
   }
 
-  /// How many notifications it takes before it closes.
+  /// The number of notifications that the connection takes before it closes.
   var room: Int { min(limits.notifications - log.count, sending.readiness.room) }
-  /// It has carried as many as it may, or as it can remember.
+  /// Whether the connection has carried the maximum number of notifications, or its log is full.
   var isSpent: Bool { log.count >= limits.notifications || log.isFull }
 
   func wrote(_ piece: SentLog.Piece, at now: Int64) { log.append(piece, written: now) }
@@ -77,16 +77,16 @@ final class ConnectionLife<Sending: SendingProtocol> {
     runs(of: 0..<log.count).reduce(0) { $0 + ($1.fate.isSettled ? 0 : $1.count) }
   }
   private var hasSettled: Bool { runs(of: 0..<log.count).contains { $0.fate.isSettled } }
-  /// The gateway has said what became of everything on it.
+  /// Whether the gateway's responses decide the fates of all notifications on the connection.
   var isDecided: Bool { sending.readiness.isDecided }
-  /// It has settled nothing so far.
+  /// Whether the gateway has settled nothing so far.
   var hasSettledNothing: Bool { !hasSettled && !isDecided }
 
   // MARK: standing
 
   /// - Parameters:
-  ///   - now: without the time in which the load stood still: a refusal waits that long to be read.
-  ///   - cause: why it has ended; `nil` while it is open.
+  ///   - now: the time without the time in which the load was stalled, when a refusal could not be read.
+  ///   - cause: why the connection has ended; `nil` while it is open.
   func standing(atObserved now: Int64, endedBy cause: LoadTally.Cause?) -> LifeStanding {
     if hasSettled || isProven || now - openedAtObserved > LoadPlan.settling.nanoseconds { return .up }
     switch cause {
@@ -105,7 +105,7 @@ final class ConnectionLife<Sending: SendingProtocol> {
     sending.receive(bytes, written: log.count, at: now).map { event($0, now) }
   }
 
-  /// The gateway has ended it, or has said something that no gateway says.
+  /// Whether the gateway has ended the connection, or has sent bytes that are no response.
   private(set) var isOver = false
 
   private func event(_ answer: SendingAnswer, _ now: Int64) -> LifeEvent {
@@ -146,7 +146,7 @@ final class ConnectionLife<Sending: SendingProtocol> {
 
   // MARK: settlement
 
-  /// The phases of which something is settled, or will now never be looked at.
+  /// The phases with written notifications whose fate is known.
   var settledPhases: [RunPhase] {
     ranges.filter { runs(of: $0.positions).contains { $0.fate != .unknown } }.map(\.phase)
   }

@@ -1,9 +1,9 @@
 import Measurement
 import PushModel
 
-/// Something that the gateway has said on a connection, as `ConnectionLife` reads it.
+/// What bytes of the gateway mean for a connection, as `ConnectionLife` reads them.
 enum LifeEvent {
-  /// Everything that was written is settled, as the load asked for it.
+  /// Everything that was written is settled, by the proof that the load requested.
   case proven(phase: RunPhase, afterNanoseconds: Int64)
   /// `named` is the notification that the response names; `nil` if unknown.
   case response(Rejection, named: Named?)
@@ -30,7 +30,7 @@ enum LifeStanding: Equatable {
   /// The gateway has settled a notification on it, has held it for longer than `LoadPlan.settling`, or was still holding
   /// it when the load closed it.
   case up
-  /// The gateway, or the network, ended it before that.
+  /// The gateway, or the network, ended the connection before it was up.
   case refused(LifeRefusal)
 }
 
@@ -49,8 +49,8 @@ struct LifeSettlement {
     var phase: RunPhase
     var fate: Fate
     var count: Int
-    /// In the order of their writes. Empty for the fates accepted and rejected: nobody asks which notifications those
-    /// were, and they may be all that a run has sent.
+    /// The notifications, in the order of writing. Empty for the fates accepted and rejected: these pieces are not
+    /// used, and may be all that a run has sent.
     var pieces: [SentLog.Piece]
   }
 

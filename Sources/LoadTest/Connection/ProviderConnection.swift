@@ -5,7 +5,7 @@ import NIOCore
 import NIOPosix
 import TLSTransport
 
-/// One of the load's connections: it is opened, carries batches, reads what the gateway says, and is opened again.
+/// One of the load's connections: it is opened, writes batches, reads responses, and is opened again.
 ///
 /// `ConnectionLife` keeps the record of the notifications; this class applies it to the channel and to the runner's
 /// counters. Everything runs on the runner's event loop.
@@ -73,8 +73,9 @@ final class ProviderConnection {
   /// Counts attempts to open it, to ignore late events of earlier attempts.
   private(set) var attempt = 0
   private var batch: ConnectionBatch
-  /// In a row: attempts that failed, and connections that ended without anything said or proven.
+  /// The number of consecutive attempts that failed.
   private(set) var failures = 0
+  /// The number of consecutive connections that ended without a response or a proof.
   private(set) var silences = 0
   private var (wasOpened, wasUp) = (false, false)
   /// When the error was read that ended its last life and caused resends, until it is up again.
@@ -112,7 +113,7 @@ final class ProviderConnection {
   /// Notifications that are collected and not written.
   var batchCount: Int { batch.count }
   var hasBatch: Bool { batchCount > 0 }
-  /// It has lasted, or its end is not yet one of those that say nothing.
+  /// Whether the connection is open, and either has lasted or follows one that did not end silently.
   func isOfUse(_ now: Int64) -> Bool {
     guard let life = open?.life else { return false }
     return silences == 0 || now - life.openedAt >= LoadPlan.settling.nanoseconds
@@ -138,9 +139,9 @@ final class ProviderConnection {
     if isWritable { runner.pump(self) }
   }
 
-  /// Puts notifications into the batch, as many as fit, and returns how many.
+  /// Adds as many notifications to the batch as fit, and returns the number.
   ///
-  /// - Parameter due: returns when that many of them were due; called only when there are any.
+  /// - Parameter due: returns the due times of the first `taken` notifications; called only if `taken` is above 0.
   func collect(_ piece: SentLog.Piece, now: Int64, due: (_ taken: Int) -> DueTimes) -> Int {
     guard case .up(let link) = state else { return 0 }
     return link.life.collect(piece, into: &batch, now: now, due: due)
@@ -154,7 +155,7 @@ final class ProviderConnection {
 
   /// Writes the batch unless there is unread input, which is then read first: writes after an error are lost. The poll
   /// is as late as possible and costs a system call. A batch that has lingered is written anyway, because a gateway
-  /// that keeps sending could hold it back forever.
+  /// that keeps sending could delay it forever.
   @discardableResult
   func flushUnlessAnswered(_ reason: LoadTally.FlushReason) -> Bool {
     guard !runner.environment.hasInput(self) else {
@@ -177,7 +178,7 @@ final class ProviderConnection {
       runner.noteLag(written, due, at: now)
     }
     runner.note(batch.count, batch.bytes.count, reason, at: now)
-    // With TLS the batch is encrypted from where it stands.
+    // With TLS the batch is encrypted directly from its memory.
     let plain = link.tls?.encrypt(batch.bytes.bytes) == true ? nil : ByteBuffer(copying: batch.bytes.bytes)
     batch.removeAll()
     // This may end the connection: check the state again after the write.
@@ -185,7 +186,7 @@ final class ProviderConnection {
     if link.life.isSpent { close(as: .lifetime) }
   }
 
-  /// Writes only these, even if the socket is not writable, and closes the connection after them, to isolate their
+  /// Writes only the suspects, even if the socket is not writable, and then closes the connection, to isolate their
   /// effect.
   func sendIsolated(_ suspects: [SentLog.Piece]) {
     let now = runner.clock()
@@ -306,7 +307,7 @@ final class ProviderConnection {
       runner.probe(self)
     }
     runner.pump()
-    // The resends are written now, unless another connection has taken them.
+    // The resends are written now, unless another connection has sent them.
     if let since = recoversSince {
       runner.measurements.latency.recoverUs.record(Int((runner.clock() - since) / 1_000))
       recoversSince = nil
@@ -361,7 +362,7 @@ final class ProviderConnection {
     runner.reopen(self)
   }
 
-  /// Counts connections that end without anything said or proven.
+  /// Counts consecutive connections that end without a response or a proof.
   private func noteSilence(_ life: Life, age: Int64, leavesOpen: Bool) {
     let isSilent = life.hasSettledNothing
     let wasEmpty = life.log.count == 0 && life.cause != nil
@@ -396,7 +397,7 @@ final class ProviderConnection {
     settle(discarded: settlement.pieces(.discarded), life, sendsAgain: sendsAgain)
     var pieces = settlement.pieces(.unknown)
     guard !pieces.isEmpty else { return }
-    // Those that were open on an earlier connection stay so: they may have been accepted there.
+    // Pieces that were open on an earlier connection stay open: the gateway may have accepted them there.
     for index in pieces.indices { pieces[index].isOpen = true }
     if leavesOpen || !runner.plan.resendsUnknown {
       runner.leaveUnknown(settlement)
@@ -407,7 +408,7 @@ final class ProviderConnection {
       }
       runner.sendAgain(pieces)
     } else if life.limits.canProve {
-      // It would have been resent.
+      // The pieces would have been resent.
       runner.abandon(pieces)
     } else {
       runner.leaveUnknown(settlement)
@@ -419,7 +420,7 @@ final class ProviderConnection {
     guard sendsAgain else { return runner.abandon(discarded) }
     recoversSince = life.errorReadAt
     var pieces = discarded
-    // They were not looked at: it was not one of them that ended the connection.
+    // The gateway did not read the discarded notifications: none of them ended the connection.
     for index in pieces.indices {
       (pieces[index].silences, pieces[index].alone, pieces[index].portion) = (0, 0, .max)
     }

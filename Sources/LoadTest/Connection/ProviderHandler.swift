@@ -1,7 +1,7 @@
 import NIOCore
 import TLSTransport
 
-/// Hands what happens on a channel to its connection.
+/// Passes the events of a channel to its connection.
 final class ProviderHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 
@@ -29,8 +29,8 @@ final class ProviderHandler: ChannelInboundHandler {
     context.fireChannelActive()
   }
 
-  /// The wire's time: the event loop may have come to it much later. It tells when a segment was lost, and nothing else
-  /// does.
+  /// Records the duration of the TCP connect as the kernel measured it, if known: the event loop may have handled the
+  /// event much later. No other figure shows that a segment was lost.
   private func noteConnect(_ channel: any Channel) {
     let (runner, seen) = (runner, Int((connectedAt - began) / 1_000))
     guard let socket = channel as? any SocketOptionProvider else {

@@ -1,55 +1,54 @@
 import BinaryProtocol
 import DequeModule
 
-/// Which notifications a connection has carried, in the order they were written, by write and not one by one.
+/// The notifications that a connection has carried, in the order of writing, as writes and not individually.
 ///
-/// A position is a notification's number on its connection, an index its number in the run of its event loop; pieces of
-/// both run in step. So the notifications to resend are described by pieces, and generated again from them.
+/// A position is a notification's number on its connection, an index its number in the run of its event loop; within a
+/// piece both increase together. So notifications to resend are described by pieces, and generated again from pieces.
 ///
-/// A connection that meets no error is never answered, so all it wrote stays open and has to be remembered. Old writes
-/// are packed, and lose their times. Those of a connection that is alone on its loop run on, and take no more room the
-/// longer it lives. Where several take turns a write takes about four bytes, and in the end `isFull` asks for a proof,
-/// which settles everything.
+/// A connection without errors receives no response, so all its writes stay unsettled and have to be kept. Old writes
+/// are packed, without their times. The writes of the only connection of a loop are consecutive, and are joined: their
+/// memory does not grow. With several connections a write takes about four bytes, until `isFull` causes a request for a
+/// proof, which settles everything.
 struct SentLog {
   /// Notifications with consecutive indexes.
   struct Piece: Equatable {
     var index: Int
     var count: Int
-    /// How often each of them was written before.
+    /// How often each of the notifications was written before.
     var attempt: Int
-    /// How often in a row a connection that carried them ended without saying why.
+    /// How many consecutive connections that carried the notifications ended without an error response.
     var silences = 0
-    /// The same with nothing else on the connection.
+    /// How many of these connections carried nothing else.
     var alone = 0
     /// How many suspects a connection takes.
     var portion = Int.max
-    /// They were written before, and nothing tells what became of one of these sendings.
+    /// Whether the fate of an earlier sending of these notifications is unknown.
     var isOpen = false
-    /// When the first of them was due that is to be written, for the first time or again; nanoseconds of the monotonic
-    /// clock.
+    /// The due time of the first notification, for its first or its next sending; nanoseconds of the monotonic clock.
     var due: Int64?
 
     var end: Int { index + count }
 
-    /// Twice is not an accident. A rejected notification without identifier (command 0) ends its connection silently,
-    /// would do so forever, and discards the ones after it.
+    /// Whether two silent ends make chance unlikely. A rejected notification without identifier (command 0) ends each
+    /// of its connections silently, and discards the notifications after it.
     var isSuspect: Bool { silences >= 2 }
 
-    /// One of it and the others, `count` in all, may have ended their connection. The next time fewer are put together,
-    /// until it is alone.
+    /// Notes that one of `count` notifications, of this piece and others, may have ended the connection. Next time
+    /// fewer are sent together, in the end only one.
     mutating func suspect(among count: Int) {
       silences += 1
       if count == 1 { alone += 1 }
       portion = min(16_384, max(1, count / 8))
     }
 
-    /// The same but for where they are.
+    /// Whether the pieces are equal apart from index and count.
     func isLike(_ other: Piece) -> Bool {
       attempt == other.attempt && silences == other.silences && alone == other.alone && portion == other.portion
         && isOpen == other.isOpen && due == other.due
     }
 
-    /// Sorted by index, and joined where they run on. No notification is in two of them.
+    /// Pieces sorted by index, with consecutive ones joined. No notification is in two pieces.
     static func sorted(_ pieces: some Collection<Piece>) -> [Piece] {
       var joined: [Piece] = []
       // An array that is made of an empty deque writes its count into the runtime's only empty array: a race of two loops.
@@ -72,7 +71,7 @@ struct SentLog {
     var written: Int64
   }
 
-  /// The last writes, at least `recent` of them, and all before these.
+  /// The last writes, at least `recent`; `old` has all writes before.
   private var entries: Deque<Entry> = []
   private var old = PackedWrites()
   private let recent: Int
@@ -88,9 +87,9 @@ struct SentLog {
     self.limit = limit
   }
 
-  /// It holds as much as it may.
+  /// Whether the older writes take the memory allowed.
   var isFull: Bool { old.memory >= limit }
-  /// Bytes that older writes take, about.
+  /// Approximate bytes of the older writes.
   var oldMemory: Int { old.memory }
 
   mutating func append(_ piece: Piece, written: Int64) {
@@ -125,7 +124,7 @@ struct SentLog {
     return pieces
   }
 
-  /// The same of these positions only.
+  /// The pieces at these positions only.
   func pieces(in positions: Range<Int>) -> [Piece] {
     var pieces = pieces(from: positions.lowerBound)
     var over = count - positions.upperBound

@@ -3,10 +3,10 @@ import Glibc
 
 /// The notifications of a decoded trace, to be sent in the order of their times.
 ///
-/// Their frames stand in a file without a name, which is mapped into memory, so that a long trace takes the room of its
-/// index: 16 bytes a notification. Number n is the n-th in the order of times; that of one connection stays.
+/// The frames are in a file without a name, which is mapped into memory, so that a trace takes 16 bytes of memory for
+/// each notification. Number n is the n-th notification in the order of times; the order within a connection is kept.
 public final class Replay: Sendable {
-  /// Where a notification's frame stands, and when it was written.
+  /// The place of a notification's frame, and the time of its writing.
   struct Entry: Sendable {
     /// In the file.
     var offset: Int
@@ -21,7 +21,7 @@ public final class Replay: Sendable {
 
   private let entries: [Entry]
   private let frames: MappedFile
-  /// Records other than notifications.
+  /// The number of records other than notifications.
   public let skippedRecords: Int
   /// Some have a token that is not 32 bytes long.
   let hasUnusualTokenSizes: Bool
@@ -35,9 +35,9 @@ public final class Replay: Sendable {
     self.hasUnusualTokenSizes = hasUnusualTokenSizes
   }
 
-  /// Notifications.
+  /// The number of notifications.
   public var count: Int { entries.count }
-  /// From the first to the last, as recorded; 0 without times.
+  /// The recorded time from the first notification to the last; 0 if the records have no times.
   public var length: Duration { .nanoseconds(entries.last?.time ?? 0) }
 
   /// Nanoseconds from the first notification to this one, as recorded.
@@ -47,7 +47,7 @@ public final class Replay: Sendable {
     frames.word(at: entries[number].offset + 4) & Self.missingTokenBit != 0
   }
 
-  /// Writes its frame as it was recorded, but for the identifier, if it has one.
+  /// Writes the notification's frame as it was recorded, except for the identifier, if the frame has one.
   func encode(_ number: Int, identifier: UInt32, into output: inout ByteWriter) {
     let header = entries[number].offset
     let start = header + Self.headerLength
@@ -62,11 +62,12 @@ public final class Replay: Sendable {
 
 /// A file without a name, mapped into memory to be read.
 ///
-/// `@unchecked Sendable` is valid because nobody writes. The interleavings that were looked at:
-/// - Two loops read frames, the same or others: the mapping is read-only, and address and length are constants.
-/// - One reads while another thread ends with it: the value cannot be copied. It is part of `Replay`, to which every
-///   loop has a reference, so `deinit` unmaps after the last read.
-/// - Somebody cuts the file, which would be a bus error: it has no name, and its descriptor is closed.
+/// `@unchecked Sendable` is valid because no code writes. The interleavings that were looked at:
+/// - Two loops read the same frames or different ones: the mapping is read-only, and address and length are constants.
+/// - A loop reads while another thread releases the file: the value cannot be copied. It is part of `Replay`, to which
+///   every loop has a reference, so `deinit` unmaps after the last read.
+/// - Another process truncates the file, which would be a bus error: the file has no name, and its descriptor is
+///   closed.
 @safe struct MappedFile: ~Copyable, @unchecked Sendable {
   private let pointer: UnsafeMutableRawPointer
   private let count: Int

@@ -2,18 +2,18 @@ import BinaryProtocol
 import Bytes
 import Glibc
 
-/// Takes the records of `apnscope decode`, a line at a time, and makes a replay of their notifications.
+/// Takes the records of `apnscope decode`, one line at a time, and makes a replay of the notifications.
 ///
-/// Frames are written to a temporary file at once; it has no name, so it disappears with the process.
+/// Frames are written to a temporary file at once. The file has no name, so it is gone when the process ends.
 public struct ReplayMaker: ~Copyable {
-  /// The temporary file cannot be made or written.
+  /// The temporary file cannot be created or written.
   public struct FileError: Error, Sendable, CustomStringConvertible {
     let code: Int32
     init(_ code: Int32) { self.code = code }
     public var description: String { "temporary file: \(SystemError.text(code))" }
   }
 
-  /// Why a record was not taken: it is not usable, or the temporary file cannot be written.
+  /// Why a record was not added: the record is not usable, or the temporary file cannot be written.
   public enum Failure: Error, Sendable {
     case record(RecordError)
     case file(FileError)
@@ -36,8 +36,8 @@ public struct ReplayMaker: ~Copyable {
   private var hasUnusualTokenSizes = false
 
   /// - Parameters:
-  ///   - limit: most notifications.
-  ///   - directory: where the temporary file is.
+  ///   - limit: the maximum number of notifications.
+  ///   - directory: the folder of the temporary file.
   public init(limit: Int, directory: String) throws(FileError) {
     self.limit = limit
     guard let descriptor = UnnamedFile.open(in: directory) else { throw FileError(errno) }
@@ -46,7 +46,7 @@ public struct ReplayMaker: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Takes a line; empty ones and other records are passed over.
+  /// Adds the record of a line, given without its line feed. Empty lines and other records are skipped.
   public mutating func add(record line: RawSpan) throws(Failure) {
     do {
       try read(line)
@@ -75,7 +75,7 @@ public struct ReplayMaker: ~Copyable {
       if kind.isCapture { lastTimes = [:] }
       return
     }
-    // It cannot be reconstructed: a different notification would be accepted.
+    // A malformed frame cannot be reconstructed: a different notification would be accepted.
     guard !notification.isMalformed else {
       skippedRecords += 1
       return
@@ -122,7 +122,8 @@ public struct ReplayMaker: ~Copyable {
     }
   }
 
-  /// Throws when there was no notification.
+  /// Returns the replay of all notifications added. Throws when there are none, or the file cannot be written or
+  /// mapped.
   public consuming func finish() throws(Failure) -> Replay {
     try writeOut()
     guard !entries.isEmpty else { throw .record(RecordError("no notifications")) }

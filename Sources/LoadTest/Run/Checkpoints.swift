@@ -39,9 +39,9 @@ extension Recorder {
 extension LoadOutcome {
   /// The result of a run that is not over: of a run that was lost, unless a later one takes its place.
   ///
-  /// It has no timeline, and the rates so far.
+  /// The result has no timeline, and the rates so far.
   ///
-  /// - Parameter environment: of this process.
+  /// - Parameter environment: the environment of this process.
   package func lostResult(_ environment: Environment) -> RunResult {
     var result = result(environment)
     if let phase = phases.last { result.markLost(in: phase.phase, afterS: phase.seconds) }

@@ -22,7 +22,7 @@ struct ConnectionTimeline {
   init(limit: Int) { self.limit = limit }
 
   /// - Parameters:
-  ///   - state: nil when it is down and nothing of it is drawn.
+  ///   - state: the connection's state; `nil`: it is down, and not drawn.
   ///   - now: nanoseconds of the monotonic clock, as all times here.
   mutating func note(_ connection: Int, _ state: RunResult.Timeline.State?, at now: Int64) {
     let last = current[connection]

@@ -2,12 +2,12 @@ import Bytes
 import Glibc
 import NIOCore
 
-/// The addresses of a gateway name, resolved once: the checked addresses are those that are connected.
+/// The addresses of a gateway's name, resolved once, so that connections go to the addresses that were checked.
 public struct GatewayAddresses: Sendable {
   /// Why a host has no address.
   public enum LookupError: Error, Sendable, Equatable, CustomStringConvertible {
     case noSuchHost
-    /// The system's text.
+    /// The lookup failed, with the system's text.
     case failed(String)
 
     public var description: String {
@@ -30,7 +30,7 @@ public struct GatewayAddresses: Sendable {
   /// In the system's order, at least one.
   let all: [SocketAddress]
 
-  /// Waits for the resolver; temporary failures are retried for 3 seconds.
+  /// Looks the host up, and blocks until the resolver answers. Temporary failures are retried for 3 seconds.
   public init(host: String, port: Int) throws(LookupError) {
     try self.init(host: host, port: port, resolver: Self.ask) { usleep(250_000) }
   }
@@ -51,13 +51,13 @@ public struct GatewayAddresses: Sendable {
     throw .noSuchHost
   }
 
-  /// A literal address, which needs no lookup; `nil` for a name.
+  /// Takes an address in numbers, which needs no lookup; `nil` for a name.
   public init?(literal host: String, port: Int) {
     guard let address = try? SocketAddress(ipAddress: host, port: port) else { return nil }
     all = [address]
   }
 
-  /// The first that is not this machine's loopback interface; `nil` when all are.
+  /// The first address that is not of this machine's loopback interface; `nil` when all are.
   public var foreign: String? { all.first { !Self.isLoopback($0) }.map { $0.ipAddress ?? "\($0)" } }
 
   /// 127.0.0.0/8, also written as IPv6, and ::1.

@@ -3,7 +3,9 @@ import Measurement
 
 /// The result document of a run.
 extension LoadOutcome {
-  /// - Parameter environment: of this process.
+  /// The result document of the run.
+  ///
+  /// - Parameter environment: the environment of this process.
   public func result(_ environment: Environment) -> RunResult {
     var result = RunResult()
     result.environment = environment
@@ -37,7 +39,7 @@ extension LoadOutcome {
     result.resources.cpuUserS = processor.user
     result.resources.cpuSystemS = processor.system
     result.resources.maxRssBytes = maximumMemory
-    // As the send lag: of the steady part, which connecting and draining say nothing of.
+    // Of the steady part, as the send lag: connecting and draining are no part of it.
     result.resources.loopLagUs = steady.loopLag
     result.verdict.limitedBy = limit
     let (standing, reasons) = judge(tally)
@@ -135,10 +137,10 @@ extension LoadOutcome {
   /// Microseconds.
   private static let tolerableLoopLag = 10_000
 
-  /// It did not write all due notifications.
+  /// Whether the load did not write all due notifications in time.
   private var isBehind: Bool {
     guard let measured = phase(.measured) else { return false }
-    // The lag of those that were never sent is a lower bound.
+    // The lag of notifications that were never sent is a lower bound.
     return measured.measurements.latency.sendLagUs.quantile(0.5) > 50_000 || tally.unsent > tally.generated / 20
   }
 

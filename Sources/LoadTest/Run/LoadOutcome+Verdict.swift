@@ -22,7 +22,7 @@ extension LoadOutcome {
       if !isObstructed { reasons.append(reason) }
     }
     if plan.usesMarkers, interruption?.phase != .connect, tally.everUp < plan.connections.count, !isObstructed {
-      // Where every connection was closed at once, that is said already.
+      // If every connection was closed at once, a reason above states this already.
       if !areSilent(tally) || tally.everUp > 0 { reasons.append(tooFewUp(tally)) }
     }
     return reasons
@@ -75,7 +75,7 @@ extension LoadOutcome {
     if areSilent(tally) {
       let count = tally.endedUnused > 0 ? tally.endedUnused : tally.endedSilently
       let which = "\(count) of \(tally.opened) connections were closed"
-      // Of the others the load cannot tell whether the gateway closes all, or because of what was written on them.
+      // Other connections may have been closed because of what was written on them.
       if tally.endedUnused > 0 {
         return usesTLS
           ? "\(which) right after the handshake: certificate of the other environment, or revoked?"
@@ -95,7 +95,7 @@ extension LoadOutcome {
     }
     let markers = tally.sendings.proofsAsked
     if markers > 0, tally.sendings.proofs == 0, tally.errorResponses.isEmpty {
-      // At the end of a run nobody waits for longer than the drain.
+      // At the end of a run the wait is not longer than the drain.
       return
         "none of \(markers) markers was answered within \(Self.text(min(plan.markerTimeout, plan.drain))); give --markers off for a gateway that answers none"
     }
@@ -104,8 +104,8 @@ extension LoadOutcome {
 
   /// The gateway closed most connections at once without a response; refused connections do not count.
   ///
-  /// Without markers a connection that looks for the notification which ends connections is ended by the load itself, and
-  /// tells nothing.
+  /// Without markers the load itself ends a connection with which it isolates a notification; such an end shows
+  /// nothing.
   private func areSilent(_ tally: LoadTally) -> Bool {
     guard tally.endedSilently > tally.failed, !tally.hasProof else { return false }
     if plan.usesMarkers { return 2 * tally.endedSilently > tally.opened }

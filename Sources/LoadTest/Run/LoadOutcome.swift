@@ -4,26 +4,27 @@ import Measurement
 public struct LoadOutcome: Sendable {
   /// Why a run ended early.
   public enum GivingUp: Sendable, Equatable {
-    /// For as long as the plan allows, no connection could be made. `lastError` is `nil` if no attempt failed.
+    /// No connection could be made within the time that the plan allows. `lastError` is `nil` if no attempt failed.
     case lost(lastError: String?)
-    /// For as long as the plan allows, so many connections were made, and the gateway closed each before it had settled
+    /// Within the time that the plan allows, the gateway closed each of `opened` connections before it had settled
     /// anything.
     case useless(opened: Int)
-    /// Nothing that another attempt would overcome.
+    /// An obstacle that no further attempt would overcome.
     case permanentFailure(String)
   }
 
-  /// A phase of the run, and its length in seconds.
+  /// The counts and measurements of a phase of the run.
   public struct Phase: Sendable {
     public internal(set) var phase: RunPhase
+    /// The length of the phase in seconds.
     public var seconds: Double
     /// Nanoseconds of the monotonic clock.
     var end: Int64 = 0
-    /// Of user and system time of this process.
+    /// Seconds of user and system time of this process.
     var cpu = 0.0
     /// Seconds for which the event loops could have run and had no processor, all together.
     var waited = 0.0
-    /// Of this phase alone.
+    /// Counts of this phase alone.
     var tally = LoadTally()
     var measurements = LoadMeasurements()
     /// Seconds from its end until the last thing was settled that was written in it.
@@ -32,21 +33,25 @@ public struct LoadOutcome: Sendable {
     init(_ phase: RunPhase, seconds: Double) { (self.phase, self.seconds) = (phase, seconds) }
   }
 
+  /// The plan of the run.
   public let plan: LoadPlan
-  /// UTC, RFC 3339.
+  /// The time of the start: UTC, RFC 3339.
   public internal(set) var started = ""
-  /// Why the run was ended early; `nil` when it came to its end, or was interrupted.
+  /// Why the run was ended early; `nil` when it was complete, or was interrupted.
   public internal(set) var givenUp: GivingUp?
-  /// Why the last connection failed or was lost, in the system's words; `nil` when none was.
+  /// Why the last connection failed or was lost, in the system's words; `nil` when no connection failed.
   public internal(set) var lastError: String?
-  /// Where it was ended before its time; `nil` when it was not.
+  /// The phase in which the run was interrupted; `nil` when it was not.
   public internal(set) var interruption: RunResult.Interruption?
   package internal(set) var usesTLS = true
   package internal(set) var processor = (user: 0.0, system: 0.0)
-  /// Most resident bytes of this process.
+  /// The maximum number of resident bytes of this process.
   package internal(set) var maximumMemory = 0
+  /// The phases that have begun, in order.
   public var phases: [Phase] = []
+  /// Counts about once a second.
   public var series: [RunResult.Sample] = []
+  /// The spans of connections.
   public var timeline = RunResult.Timeline()
   var stalls = RunResult.Stalls()
   /// `nil` until the schedule has begun.
@@ -57,6 +62,6 @@ public struct LoadOutcome: Sendable {
   /// Counts of the whole run.
   var tally: LoadTally { phases.reduce(into: LoadTally()) { $0 += $1.tally } }
 
-  /// `nil` when the run did not come to it.
+  /// The outcome of a phase; `nil` if the run ended before it.
   func phase(_ phase: RunPhase) -> Phase? { phases.first { $0.phase == phase } }
 }

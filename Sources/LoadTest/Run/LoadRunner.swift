@@ -29,7 +29,11 @@ public final class LoadRunner: Sendable {
   private let isStopped = Atomic<Bool>(false)
   private let published = Mutex(LoadSnapshot())
 
-  /// Throws `Workload.PlanError`. The run starts now, for `{time}` in a template.
+  /// Checks the plan; throws what is wrong with it. The time of the call is `{time}` in a template.
+  ///
+  /// - Parameters:
+  ///   - plan: the load.
+  ///   - tls: the client's certificate and settings; `nil`: plain TCP.
   public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
     self.plan = plan
     self.tls = tls
@@ -37,18 +41,18 @@ public final class LoadRunner: Sendable {
     workload = try Workload(plan.workload, start: now, replay: plan.replay)
   }
 
-  /// Ends the run in good order: nothing new is sent, the rest is settled. Safe from any thread.
+  /// Ends the run in good order: no new notification is sent, and what was sent is settled. Thread-safe.
   public func stop() { isStopped.store(true, ordering: .relaxed) }
 
-  /// The current counts, some hundredths of a second old, at no cost for the event loops. Thread-safe.
+  /// The latest published counts, some hundredths of a second old, without cost for the event loops. Thread-safe.
   public func snapshot() -> LoadSnapshot { published.withLock { $0 } }
 
   /// Runs the load to its end.
   ///
   /// - Parameters:
   ///   - progress: called about once a second.
-  ///   - notice: called with messages, e.g. when connections are refused and retried.
-  ///   - checkpoint: called at the start and about every second with the current books, for
+  ///   - notice: called with messages, for example when connections are refused and retried.
+  ///   - checkpoint: called at the start and about every second with the outcome so far, for
   ///     `LoadOutcome.lostResult`.
   public func run(
     _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
@@ -67,7 +71,7 @@ public final class LoadRunner: Sendable {
     return try outcome.get()
   }
 
-  /// The same on event loops, and in a time, that may be simulated.
+  /// Runs the load on event loops and with a clock that may be simulated.
   func run(
     in context: RunContext, _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
     notice: @escaping @Sendable (String) -> Void = { _ in },
@@ -162,8 +166,8 @@ public final class LoadRunner: Sendable {
     return nil
   }
 
-  /// The phases of the schedule, which begin and end when the plan says so; the last one ends earlier when all is sent,
-  /// or the run is stopped.
+  /// The phases of the schedule, which begin and end at the times of the plan; the last one ends earlier when all is
+  /// sent, or the run is stopped.
   private func send(
     _ outcome: inout LoadOutcome, from start: Int64, _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder,
     _ notices: inout Notices, _ context: RunContext

@@ -2,20 +2,26 @@ import Measurement
 
 /// The counts of a running load since its start.
 ///
-/// Notifications are settled when their connection ends or is answered, so `accepted` lags behind `written`.
+/// Notifications are settled when their connection ends or an error response arrives, so `accepted` lags behind
+/// `written`.
 public struct LoadSnapshot: Sendable {
   /// The name of a `RunPhase`; empty before the run, `over` after it.
   public internal(set) var phase = ""
+  /// Distinct notifications by fate.
   public internal(set) var notifications = RunResult.Notifications()
+  /// Sendings by fate: a notification that is resent counts several times.
   public internal(set) var sendings = RunResult.Sendings()
+  /// Attempts to connect, by outcome.
   public internal(set) var connections = RunResult.Connections()
+  /// Plaintext bytes written.
   public internal(set) var writtenBytes = 0
-  /// Left out because they would have been late.
+  /// Notifications that were not sent because they would have been late.
   public internal(set) var skipped = 0
-  /// By status.
+  /// Error responses by status.
   public internal(set) var errorResponses: [String: Int] = [:]
+  /// Connections that are up now.
   public internal(set) var connectionsUp = 0
-  /// Of the sendings of the last whole second, in microseconds.
+  /// The 99th percentile of the send lag in the last whole second, in microseconds.
   public internal(set) var sendLag99 = 0
 
   package static let phases = RunPhase.allCases.map(\.rawValue) + [over]

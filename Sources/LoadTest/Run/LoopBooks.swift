@@ -2,7 +2,7 @@ import Measurement
 
 /// What one event loop counts and measures, by phase of the run.
 struct LoopBooks {
-  /// The phase that is on.
+  /// The current phase.
   private(set) var phase = RunPhase.connect
   /// Totals of the current phase, and of earlier ones.
   private var current = PhaseTotals()

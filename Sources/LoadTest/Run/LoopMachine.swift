@@ -17,10 +17,10 @@ struct LoopMachine {
     case over
   }
 
-  /// The schedule goes on, or what was due in it is still written.
+  /// The state while the schedule runs, or notifications that were due in it are still written.
   struct Running {
     var timetable: Timetable
-    /// Due and not taken yet.
+    /// Notifications that are due and not taken yet.
     var owed = 0
     /// The first notification that was never taken.
     var next = 0
@@ -33,21 +33,21 @@ struct LoopMachine {
     var resends = Resends()
   }
 
-  /// What the loop has to do.
+  /// An action that the loop has to perform.
   enum Action: Equatable {
     /// Counts are of this phase from now on.
     case enter(RunPhase)
-    /// These are never sent because they would be late: they count as skipped.
+    /// The number of notifications that are not sent because they would be late: they count as skipped.
     case skip(Int)
-    /// These are never sent because there was no room for them.
+    /// The number of notifications that are not sent because no connection had room.
     case leave(Int)
     /// The lag of notifications that are never sent.
     case neverSent(Int, DueTimes)
-    /// These are given up. The fate of the last sending of some is unknown.
+    /// The notifications that are abandoned. The fate of the last sending of some is unknown.
     case abandon([SentLog.Piece])
-    /// Something may be written now.
+    /// Due notifications may be written now.
     case send
-    /// The same when the loop has come to its sockets.
+    /// Due notifications may be written after the loop has handled its sockets.
     case sendSoon
     /// All connections are closed gracefully.
     case close
@@ -201,7 +201,7 @@ extension LoopMachine {
     case .running(var running):
       var actions: [Action] = []
       if running.timetable.hasSchedule {
-        // Notifications became due since the last look.
+        // Notifications have become due since the last call of `look`.
         running.look(now, &actions)
         if running.owed > 0 { actions.append(.leave(running.owed)) }
         running.neverSend(running.owed, &actions)
@@ -217,7 +217,7 @@ extension LoopMachine {
   /// The run is over: what was to be sent again is given up.
   mutating func finish(at now: Int64) -> [Action] {
     let left = resends?.pieces ?? []
-    // These were taken and never written.
+    // Pieces with attempt 0 were collected and never written.
     var actions = left.filter { $0.attempt == 0 }.map { Action.neverSent($0.count, due($0.count, of: $0, now)) }
     if !left.isEmpty { actions.append(.abandon(left)) }
     state = .over
@@ -272,7 +272,7 @@ extension LoopMachine {
       }
       running.next += count
       if running.owed != .max { running.owed -= count }
-      // Without a schedule they are due when there is room for them.
+      // Without a schedule notifications are due when a connection has room.
       return (running.timetable.take(count) ?? DueTimes(now), true)
     case .draining(var draining):
       defer { state = .draining(draining) }
@@ -328,11 +328,11 @@ extension Timetable {
 // MARK: - resends
 
 extension LoopMachine {
-  /// The number of silently closed connections after which a notification that was alone on them is abandoned: it is
-  /// the cause.
+  /// The number of silently closed connections after which a notification is abandoned that was the only one on each:
+  /// the notification is the cause.
   static let maximumAlone = 3
 
-  /// Discarded, or left open: it goes before everything new, in its order.
+  /// Adds pieces that were discarded or left open: they are written before all new notifications, in their order.
   mutating func sendAgain(_ pieces: [SentLog.Piece], at now: Int64) -> [Action] {
     var (left, abandoned): ([SentLog.Piece], [SentLog.Piece]) = ([], [])
     for var piece in pieces {
@@ -346,7 +346,7 @@ extension LoopMachine {
     return (abandoned.isEmpty ? [] : [.abandon(abandoned)]) + putBack(left, at: now)
   }
 
-  /// These are to be written, before everything new.
+  /// Adds pieces that are to be written before all new notifications.
   mutating func putBack(_ pieces: [SentLog.Piece], at now: Int64) -> [Action] {
     guard !pieces.isEmpty else { return [] }
     func add(to resends: inout Resends) {
@@ -378,7 +378,7 @@ extension LoopMachine {
 
   /// Suspects need a connection of their own, which has to be made free.
   ///
-  /// - Parameter isComing: one is opening, or is about to take them.
+  /// - Parameter isComing: such a connection is opening, or is about to take the suspects.
   func needsRoomForSuspects(isComing: Bool) -> Bool {
     guard !isComing, case .running(let running) = state else { return false }
     return running.resends.hasSuspects
@@ -426,7 +426,7 @@ extension LoopMachine {
   /// The loop's timer has fired before.
   var hasTicked: Bool { watch.lastTick != nil }
 
-  /// The loop's timer has fired, so much later than it ought to.
+  /// The loop's timer has fired, `late` nanoseconds after its due time.
   mutating func tick(_ now: Int64, late: Int64) { watch.tick(now, late: late) }
 
   /// A connection is of use.

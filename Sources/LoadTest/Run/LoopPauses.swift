@@ -2,9 +2,9 @@ import DequeModule
 
 /// The times in which an event loop did not poll its work although something may have been due.
 ///
-/// It polls every millisecond, and whenever a socket becomes writable. A longer time in between is a pause: the machine
-/// had no processor for it, the process was stopped, or the loop was busy. So is the time until it returns to work that
-/// it left although a socket was writable.
+/// A loop polls every millisecond, and whenever a socket becomes writable. A longer time between polls is a pause: no
+/// processor was free, the process was stopped, or the loop was busy. Another pause is the time until the loop returns
+/// to work that it left although a socket was writable.
 struct LoopPauses {
   private struct Pause {
     var from: Int64
@@ -21,7 +21,7 @@ struct LoopPauses {
   private var last: Int64?
   private var beforeLast: Int64?
   private var recent: Deque<Pause> = []
-  /// It has left work that could be done, until the next poll.
+  /// Whether the loop has left work that could be done until the next poll.
   var isBusy = false
 
   /// The loop polls its work.

@@ -36,7 +36,7 @@ extension LoopRunner {
     tally.closed[cause, default: 0] += 1
   }
 
-  /// The gateway has said something.
+  /// Counts what the gateway has sent.
   func note(_ event: LifeEvent, of life: ProviderConnection.Life, at now: Int64) {
     switch event {
     case .proven(let phase, let nanoseconds):
@@ -70,7 +70,7 @@ extension LoopRunner {
     }
   }
 
-  /// Nothing will tell what became of these notifications.
+  /// Counts notifications whose fate will not become known.
   func leaveUnknown(_ settlement: LifeSettlement) {
     for part in settlement.parts where part.fate == .unknown {
       books.book(part.phase) { $0.tally.unknown += part.count }

@@ -42,13 +42,13 @@ extension LoopRunner {
 
   // MARK: resends
 
-  /// Discarded, or left open: it goes before everything new, in its order.
+  /// Adds pieces that were discarded or left open: they are written before all new notifications, in their order.
   func sendAgain(_ pieces: [SentLog.Piece]) {
     let now = clock()
     perform(machine.sendAgain(pieces, at: now), at: now)
   }
 
-  /// Abandons these. The fate of the last sending of some is unknown.
+  /// Abandons notifications. The fate of the last sending of some is unknown.
   func abandon(_ pieces: some Sequence<SentLog.Piece>) {
     for piece in pieces {
       tally.abandoned += piece.count
@@ -56,7 +56,7 @@ extension LoopRunner {
     }
   }
 
-  /// These are to be written, before everything new.
+  /// Adds pieces that are to be written before all new notifications.
   func putBack(_ pieces: [SentLog.Piece]) {
     let now = clock()
     perform(machine.putBack(pieces, at: now), at: now)
@@ -76,8 +76,9 @@ extension LoopRunner {
 
   // MARK: time
 
-  /// Whether nothing is to be written on a connection for a while: once, when the gateway has closed some silently and has
-  /// answered nothing, to tell a gateway that closes every connection from one that does so because of a notification.
+  /// Whether nothing is to be written on a connection for a while: once, when the gateway has closed some silently and
+  /// has answered nothing. This distinguishes a gateway that closes every connection from one that does so because of a
+  /// notification.
   func takesQuietOpening() -> Bool {
     machine.takesQuietOpening(books.tallies.reduce(into: LoadTally()) { $0 += $1 })
   }

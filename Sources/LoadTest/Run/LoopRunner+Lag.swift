@@ -1,8 +1,8 @@
 import Measurement
 
-/// Send lag: from when each notification was due until it was written, or abandoned.
+/// Send lag: the time from a notification's due time until it was written or abandoned.
 extension LoopRunner {
-  /// These are written.
+  /// Records the lag of a piece that is written now.
   func noteLag(_ piece: SentLog.Piece, _ due: DueTimes, at now: Int64) {
     if piece.attempt > 0 { tally.sendings.resent += piece.count }
     // Collected during the schedule, and written after it: the lag of a phase covers all notifications due in it.
@@ -10,12 +10,12 @@ extension LoopRunner {
     noteLag(piece.count, due, of: isLeftOver ? machine.lastScheduled : books.phase, at: now)
   }
 
-  /// So many are left out for good.
+  /// Records the lag of notifications that will never be sent.
   func noteNeverSent(_ count: Int, _ due: DueTimes, at now: Int64) {
     noteLag(count, due, of: machine.phaseOfDue, at: now)
   }
 
-  /// These were taken and never written.
+  /// Records the lag of pieces that were collected and never written.
   func noteNeverSent(_ pieces: some Sequence<SentLog.Piece>) {
     let now = clock()
     for piece in pieces {

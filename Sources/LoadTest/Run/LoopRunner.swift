@@ -9,10 +9,10 @@ import NIOCore
 /// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate. So
 /// loops share nothing, and need no locks.
 final class LoopRunner {
-  /// Records that are written before the loop looks at other things.
+  /// Records that are written before the loop handles other events.
   private static let burst = 64
-  /// The same where a socket asks for more after each: some milliseconds, because to come back costs a timer, which is
-  /// late.
+  /// Consecutive writes to a socket that becomes writable after each: some milliseconds, because a return costs a
+  /// timer, which is late.
   private static let longestStreak = 512
 
   let plan: LoadPlan
@@ -93,11 +93,11 @@ extension LoopRunner {
   /// Nothing becomes due from `time` on; due notifications may still be written.
   func endSchedule(at time: Int64) { perform(machine.endSchedule(at: time), at: time) }
 
-  /// Figures belong to another phase from the moment on that the plan has for it.
+  /// Enters the next phase at the time that the plan has for it: figures belong to that phase from then on.
   @inline(__always)
   func passTime(_ now: Int64) { perform(machine.pass(now), at: now) }
 
-  /// Does what the machine says.
+  /// Performs the actions that the machine has returned.
   func perform(_ actions: [LoopMachine.Action], at now: Int64) {
     for action in actions {
       switch action {
@@ -146,7 +146,7 @@ extension LoopRunner {
     }
   }
 
-  /// The same over a connection that can take more now. The others, which may be many, are not looked at.
+  /// Sends due notifications over one connection, which can take more now, without a search among all connections.
   ///
   /// A socket that accepts everything signals writability after each write; answering with another write would starve
   /// the loop, so the streak is limited.
@@ -195,7 +195,8 @@ extension LoopRunner {
     return false
   }
 
-  /// There is more to be sent, and room for it: until the loop comes back to it, it is this side that is late.
+  /// Schedules another pass, because notifications are due and a connection has room: until then, delays are this
+  /// side's.
   private func comeBack() {
     books.pauses.isBusy = true
     schedulePump()

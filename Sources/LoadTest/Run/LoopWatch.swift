@@ -1,14 +1,14 @@
-/// The time that an event loop saw pass: when its timer fired, how long it stood still, and since when no connection was
-/// of use.
+/// The time as an event loop observed it: when its timer fired, how long the loop was stalled, and since when no
+/// connection was of use.
 struct LoopWatch {
-  /// Nanoseconds between two looks at the clock up to which a loop is not held to have stood still.
+  /// The longest time between two readings of the clock, in nanoseconds, that does not count as a stall.
   private static let longestLook: Int64 = 100_000_000
   /// Silent closes before a connection is opened quietly.
   private static let silencesBeforeQuiet = 2
 
-  /// When the loop's timer fired last.
+  /// The time at which the loop's timer last fired.
   private(set) var lastTick: Int64?
-  /// Nanoseconds in which this loop stood still.
+  /// Nanoseconds in which this loop was stalled.
   private var stoodStill: Int64 = 0
   var lastOpen: Int64
   /// Connections opened since one was of use.
@@ -17,7 +17,7 @@ struct LoopWatch {
 
   init(at now: Int64) { lastOpen = now }
 
-  /// A time without that in which this loop stood still, and connections went unread.
+  /// The time `now` without the time in which this loop was stalled and read no connection.
   func observed(_ now: Int64) -> Int64 {
     now - stoodStill - max(0, now - (lastTick ?? now) - Self.longestLook)
   }
@@ -39,7 +39,7 @@ struct LoopWatch {
   }
 
   /// Whether nothing is to be written on a connection for a while: once, when the gateway has closed some silently and
-  /// has answered nothing, to tell a gateway that closes every connection from one that does so because of a
+  /// has answered nothing. This distinguishes a gateway that closes every connection from one that does so because of a
   /// notification.
   mutating func takesQuietOpening(_ tally: LoadTally) -> Bool {
     guard !hasOpenedQuietly, tally.endedSilently >= Self.silencesBeforeQuiet, tally.endedUnused == 0, !tally.hasProof

@@ -9,7 +9,7 @@ enum ProcessStatus {
     return usage.ru_maxrss * 1_024
   }
 
-  /// Resident bytes now; 0 when the system does not tell.
+  /// Resident bytes now; 0 if the system does not report them.
   static func memory() -> Int {
     let words = words(of: "/proc/self/statm")
     return words.count > 1 ? (Int(words[1]) ?? 0) * max(0, sysconf(Int32(_SC_PAGESIZE))) : 0
@@ -27,7 +27,7 @@ enum ProcessStatus {
     return String(decoding: bytes[..<count], as: UTF8.self).split { $0 == " " || $0 == "\n" }
   }
 
-  /// Seconds for which this thread could have run and no processor was free; 0 when the system does not tell.
+  /// Seconds for which this thread could have run and no processor was free; 0 if the system does not report them.
   static func waited() -> Double {
     // | nanoseconds on a processor | nanoseconds waiting for one | turns |
     words(of: "/proc/thread-self/schedstat").dropFirst().first.flatMap { Double($0) }.map { $0 / 1e9 } ?? 0

@@ -2,8 +2,8 @@ import Measurement
 
 /// Collects what the loops counted, a sample a second, and cuts it into phases.
 ///
-/// Each loop records into separate histograms. They are collected every second, for its percentiles, and added to those
-/// of the phase; so the cost of a second does not grow with the run.
+/// Each loop records into separate histograms. Every second these are collected for the second's percentiles, and added
+/// to the histograms of the phase; so the cost of a second does not grow with the run.
 struct Recorder {
   private static let second: Int64 = 1_000_000_000
 
@@ -14,24 +14,25 @@ struct Recorder {
   private let publish: @Sendable (LoadSnapshot) -> Void
   private var sendLag99 = 0
   let began: Int64
-  /// When the phase that is on began, and when its processor time was asked for, which may be a little later.
+  /// The beginning of the current phase.
   private(set) var phaseBegan: Int64
+  /// The time at which the phase's processor time was read, which may be a little later.
   private var phaseAsked: Int64
   private var sampled: Int64
-  /// When the next sample is taken: at whole seconds, so that lateness does not add up.
+  /// The time of the next sample: at whole seconds, so that lateness does not accumulate.
   private var nextSample: Int64
   private var atSample = LoadTally()
   private var processor = ProcessStatus.processor()
   private(set) var phaseProcessor = ProcessStatus.processor()
   private var phaseWaited = 0.0
-  /// Of each phase so far, as far as it was taken from the loops.
+  /// The tallies and measurements of each phase, as collected from the loops so far.
   private(set) var tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
   private(set) var measurements = [LoadMeasurements](repeating: LoadMeasurements(), count: RunPhase.allCases.count)
   private var ofSecond = LoadMeasurements()
   private var stalls: StallRecorder
-  /// The schedule and its start; `nil` before it.
+  /// The schedule and its start; `nil` before the start.
   private var schedule: (plan: LoadPlan, began: Int64)?
-  /// Which phase is on; progress shows it.
+  /// The current phase, as progress shows it.
   var phase = RunPhase.connect
   private(set) var series: [RunResult.Sample] = []
   /// The receiver of checkpoints.
@@ -129,9 +130,9 @@ struct Recorder {
     return tallies.reduce(into: LoadTally()) { $0 += $1 }
   }
 
-  /// The phase that is on ends.
+  /// Ends the current phase.
   ///
-  /// - Parameter end: when it did by the plan, which may be a little while ago; now when it is `nil`.
+  /// - Parameter end: the end by the plan, which may be shortly before now; `nil`: now.
   mutating func endPhase(at end: Int64? = nil) async -> LoadOutcome.Phase {
     await takeMeasurements()
     let now = clock()

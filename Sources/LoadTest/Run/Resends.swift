@@ -1,20 +1,20 @@
 import DequeModule
 
-/// Pieces that are written again, and before everything new.
+/// Pieces that are written again, before all new notifications.
 struct Resends {
   private var queue: Deque<SentLog.Piece> = []
-  /// Several connections may give back theirs in any order, so they are sorted when they are looked at.
+  /// Whether `queue` is sorted. Several connections may add pieces in any order, so the queue is sorted before reading.
   private var isSorted = true
   /// Pieces with a notification suspected of silently ending connections. They are sent on separate connections.
   private var suspects: Deque<SentLog.Piece> = []
 
   var isEmpty: Bool { queue.isEmpty && suspects.isEmpty }
-  /// None may go over any connection.
+  /// Whether there are pieces that any connection may send.
   var hasNext: Bool { !queue.isEmpty }
   var hasSuspects: Bool { !suspects.isEmpty }
-  /// Notifications.
+  /// The number of notifications.
   var count: Int { queue.reduce(0) { $0 + $1.count } + suspects.reduce(0) { $0 + $1.count } }
-  /// All of them, suspects last.
+  /// All pieces, suspects last.
   ///
   /// Not made by `Array.init`, as in `SentLog.Piece.sorted`.
   var pieces: [SentLog.Piece] { queue.map { $0 } + suspects.map { $0 } }
@@ -24,7 +24,7 @@ struct Resends {
     isSorted = false
   }
 
-  /// The first of those that go over any connection.
+  /// The first of the pieces that any connection may send.
   mutating func next() -> SentLog.Piece? {
     if !isSorted { sort() }
     return queue.first

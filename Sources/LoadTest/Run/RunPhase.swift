@@ -7,7 +7,7 @@ import Measurement
 struct PhaseTotals: Sendable {
   var tally = LoadTally()
   var measurements = LoadMeasurements()
-  /// When a gateway said the last thing that settles something written in the phase; 0: it never did.
+  /// The time of the gateway's last response that settled notifications written in the phase; 0: there was none.
   var settledAt: Int64 = 0
 
   mutating func merge(_ other: PhaseTotals) {

@@ -28,7 +28,7 @@ struct StallWatch {
     return late
   }
 
-  /// Those since the last call.
+  /// Returns the stalls since the last call.
   mutating func take() -> [Stall] {
     defer { found = [] }
     return found

@@ -47,7 +47,7 @@ struct Timetable {
   }
 }
 
-/// When the first and the last of notifications that follow each other were due; those between them evenly.
+/// The due times of the first and the last of consecutive notifications; the times between are evenly spaced.
 struct DueTimes: Equatable {
   /// Nanoseconds of the monotonic clock.
   var first: Int64

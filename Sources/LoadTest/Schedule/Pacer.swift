@@ -70,8 +70,8 @@ package struct Pacer: Sendable {
     return due
   }
 
-  /// Goes past the next `taken` sendings, whether or not they are due, and tells when the first and the last of them are;
-  /// `nil` when there are not that many.
+  /// Takes the next `taken` sendings, due or not, and returns the due times of the first and the last; `nil` when fewer
+  /// are left.
   package mutating func take(_ taken: Int) -> (first: Double, last: Double)? {
     guard taken > 0, taken <= limit - count else { return nil }
     defer { count += taken }
@@ -116,7 +116,7 @@ extension LoadPlan {
     case .unlimited: return nil
     case .scheduled(let whole, let isPoisson):
       guard isPoisson else { return Pacer(whole, first: part, step: parts, limit: limit) }
-      // Independent of each other together they are one; also those of the machines that share a load.
+      // Independent Poisson processes are together one, also across machines that share a load.
       let stream = part.multipliedReportingOverflow(by: workload.segments).partialValue &+ workload.segment
       return Pacer(
         whole.scaled(by: 1 / Double(parts)), .poisson(seed: workload.seed &+ UInt64(truncatingIfNeeded: stream)),

@@ -4,8 +4,8 @@ import Measurement
 /// Due times of a Poisson process with the rate of a schedule.
 ///
 /// A Poisson process of rate 1 has gaps that are exponentially distributed with mean 1; its k-th arrival E(k) is due at
-/// H⁻¹(E(k)). The first is not due at once, and how many there are differs from seed to seed. Two of them with other
-/// seeds and parts of the rate make together one with all of it.
+/// H⁻¹(E(k)). The first sending is not due at once, and the number of sendings depends on the seed. Two processes with
+/// different seeds and parts of a rate are together a process with the whole rate.
 package struct PoissonArrivals: Sequence, IteratorProtocol, Sendable {
   private let schedule: Schedule
   private var random: SplitMix64

@@ -31,7 +31,7 @@ package struct RecordedSchedule: Sendable {
     return min(1e9, Double(replay.time(of: first + index * step)) / pace)
   }
 
-  /// How many are due at `time`: those with a due time not later than it.
+  /// The number of notifications with a due time not later than `time`.
   ///
   /// - Parameter known: the number known to be due; the search begins there.
   package func count(at time: Double, known: Int = 0) -> Int {

@@ -1,19 +1,20 @@
-/// When each sending is due: a pure function, so no clock is needed to ask it or to test it.
+/// The times at which sendings are due: a pure function, which needs no clock.
 ///
-/// A schedule is how many sendings are due up to a time, H(t), with fractions. Sending k (from 0) is due at H⁻¹(k), so
-/// the first at once, and one that would be due at the very end is not sent: in all there are ⌈H(end)⌉. Stages follow each
-/// other and carry their fractions over: nothing is lost or doubled at their joints. Times are seconds from the start of
-/// the schedule.
+/// A schedule is the number of sendings that are due up to a time, H(t), with fractions. Sending k (from 0) is due at
+/// H⁻¹(k), so the first at once, and a sending that would be due exactly at the end is not sent: in all there are
+/// ⌈H(end)⌉. Fractions of a sending at the end of a stage count in the next: no sending is lost or doubled between
+/// stages. Times are seconds from the start of the schedule. A query costs a search among the stages.
 public struct Schedule: Sendable, Equatable {
   /// A part of a schedule in which the rate changes evenly.
   public struct Stage: Sendable, Equatable {
-    /// Seconds; may be infinite when the rate stays the same.
+    /// The length in seconds; may be infinite when the rate is constant.
     public let length: Double
-    /// Sendings a second at its beginning and its end.
+    /// Sendings a second at the beginning.
     public let from: Double
+    /// Sendings a second at the end.
     public let to: Double
 
-    /// Nothing may be negative, and only `length` infinite, and that only when `from` and `to` are the same.
+    /// Makes a stage. No argument may be negative; only `length` may be infinite, and only when `from` equals `to`.
     public init(length: Double, from: Double, to: Double) {
       precondition(length >= 0 && from >= 0 && to >= 0 && from.isFinite && to.isFinite, "not a stage")
       precondition(length.isFinite || from == to, "a ramp needs a length")
@@ -24,7 +25,7 @@ public struct Schedule: Sendable, Equatable {
 
     var count: Double { count(at: length) }
 
-    /// Sendings that are due in its first `time` seconds.
+    /// Sendings that are due in the first `time` seconds of the stage.
     func count(at time: Double) -> Double {
       // A special case, because 0 · ∞ is not a number, and a stage without length has no end rate.
       guard time > 0, from > 0 || to > 0 else { return 0 }
@@ -46,15 +47,16 @@ public struct Schedule: Sendable, Equatable {
     func rate(at time: Double) -> Double { from == to ? from : from + (to - from) * min(1, time / length) }
   }
 
+  /// The stages, in order.
   public let stages: [Stage]
   /// Where each stage begins: seconds, and sendings before it.
   private let starts: [(time: Double, count: Double)]
-  /// Seconds until the last stage ends.
+  /// Seconds until the last stage ends; may be infinite.
   public let length: Double
   /// H at the end.
   private let exactCount: Double
 
-  /// Only the last stage may be infinite.
+  /// Joins stages. Only the last stage may be infinite.
   public init(stages: [Stage]) {
     precondition(stages.dropLast().allSatisfy { $0.length.isFinite }, "a stage follows one that never ends")
     self.stages = stages
@@ -69,7 +71,7 @@ public struct Schedule: Sendable, Equatable {
     (length, exactCount) = (time, count)
   }
 
-  /// The same rate for ever.
+  /// A schedule with one rate, in sendings a second, that never ends.
   public static func constant(_ rate: Double) -> Schedule {
     Schedule(stages: [Stage(length: .infinity, from: rate, to: rate)])
   }
@@ -90,7 +92,7 @@ public struct Schedule: Sendable, Equatable {
     return min(start.count + stage.count(at: min(stage.length, time - start.time)), exactCount)
   }
 
-  /// How many sendings are due at `time`: those with a due time not later than it.
+  /// The number of sendings with a due time not later than `time`; `Int.max` if too many to count exactly.
   public func count(at time: Double) -> Int {
     guard time >= 0 else { return 0 }
     let exact = exactCount(at: time)
@@ -107,23 +109,23 @@ public struct Schedule: Sendable, Equatable {
     return due <= time
   }
 
-  /// When sending `index` (from 0) is due; `nil` when the schedule ends before.
+  /// The time at which sending `index` (from 0) is due; `nil` when the schedule ends before.
   public func time(of index: Int) -> Double? { time(ofExact: Double(index)) }
 
-  /// H⁻¹(k), also of fractions; `nil` when the schedule ends before. Where nothing is sent for a while, the end of that
-  /// while.
+  /// H⁻¹(k), also of fractions; `nil` when the schedule ends before. If nothing is due for some time, the end of this
+  /// time.
   package func time(ofExact count: Double) -> Double? {
     guard count < exactCount, let (stage, start) = stage({ $0.count <= count }) else { return nil }
     return start.time + min(stage.length, stage.time(of: count - start.count))
   }
 
-  /// The rate at `time` and right after it; 0 from the end on.
+  /// The rate at `time`, in sendings a second: the later stage's where two meet, and 0 from the end on.
   public func rate(at time: Double) -> Double {
     guard time < length, let (stage, start) = stage({ $0.time <= time }) else { return 0 }
     return stage.rate(at: time - start.time)
   }
 
-  /// The last stage whose start is as asked for.
+  /// The last stage whose start fulfils the condition.
   private func stage(_ isWanted: ((time: Double, count: Double)) -> Bool) -> (
     Stage, start: (time: Double, count: Double)
   )? {
@@ -131,7 +133,7 @@ public struct Schedule: Sendable, Equatable {
     return (stages[index], starts[index])
   }
 
-  /// That many are never sent, and their numbers are no longer exact.
+  /// A number of sendings that no run reaches, and from which on numbers are not exact.
   private static let endless = 1e15
 
   /// Three stages of 0.1 s at 10/s make 3 sendings, and not 3.0000000000000004, of which there would be four.

@@ -2,9 +2,9 @@ import Bytes
 import Measurement
 import Payload
 
-/// Usual payloads of a kind, made before a run to be drawn from while it goes: making one takes longer than sending it.
+/// Usual payloads of a kind, generated before a run: generating a payload takes longer than sending it.
 struct PayloadPool: Sendable {
-  /// Different payloads of a kind.
+  /// The number of different payloads of a kind.
   static let size = 1_024
 
   // One after the other, so that all loops read the same memory and count no references.
@@ -54,7 +54,7 @@ struct PayloadBank: Sendable {
 
   private let pushes: [FaultySample]
 
-  /// Those that break a rule.
+  /// Makes a bank of payloads that break a rule.
   init(breaking rule: PayloadRule, seed: UInt64) {
     pushes = (0..<PayloadPool.size).map { number in
       let faulty = FaultyPush(breaking: rule, seed: seed, number: UInt64(number))

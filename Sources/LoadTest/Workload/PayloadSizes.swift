@@ -1,23 +1,23 @@
 import BinaryProtocol
 import Bytes
 
-/// How often payloads of each size occur in a decoded trace; a workload draws its own as often.
+/// The number of payloads of each size in a decoded trace; a workload draws sizes with the same frequencies.
 ///
-/// It is given the records that `apnscope decode` writes, a line at a time (Documentation/records.md: `payload_length`
-/// of `notification` records). Memory does not grow with the trace.
+/// The input is the records that `apnscope decode` writes, one line at a time (Documentation/records.md:
+/// `payload_length` of `notification` records). Memory does not grow with the trace.
 package struct PayloadSizes: Sendable {
   /// Most parts of the mix.
   package static let maximumParts = 1_024
 
   private var counts = [Int](repeating: 0, count: PayloadMaker.longest + 1)
-  /// Payloads in all.
+  /// The number of payloads.
   package private(set) var count = 0
-  /// The part of them that is shorter or longer than those a workload can make; they count as the nearest size.
+  /// The number of payloads that are shorter or longer than a workload can make; each counts as the nearest size.
   package private(set) var clamped = 0
 
   package init() {}
 
-  /// Counts the payload of a notification; other records and empty lines are passed over.
+  /// Counts the payload of a notification; other records and empty lines are skipped.
   package mutating func add(record line: RawSpan) throws(RecordError) {
     guard var members = try RecordMembers(line) else { return }
     var kind = RecordKind()

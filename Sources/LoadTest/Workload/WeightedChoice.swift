@@ -45,7 +45,7 @@ struct FaultChoice: Sendable {
   private var ends: [(end: UInt64, fault: WorkloadPlan.Fault)] = []
   /// Words up to this one have a fault; `nil`: none, which is checked first.
   private var lastEnd: UInt64?
-  /// Where the shares of each faulty payload end, behind those of the other faults.
+  /// The ends of the shares of faulty payloads, which follow the shares of the other faults.
   private var payloads: [(end: UInt64, bank: Int)] = []
 
   /// - Parameter payloads: shares of faulty payloads, in the order of their banks.
@@ -57,7 +57,7 @@ struct FaultChoice: Sendable {
         throw Workload.PlanError("the share of \(fault.rawValue) must be 0 to 1")
       }
       sum += share
-      // Shares as 0.1 are not exact, so those that make 1 may come out above it.
+      // Shares as 0.1 are not exact, so a sum that should be 1 may be slightly above.
       guard sum <= 1 + 1e-9 else { throw Workload.PlanError("the shares of faults add up to more than 1") }
       ends.append((UInt64(share: sum), fault))
     }

@@ -5,11 +5,11 @@ import Payload
 
 /// The stream of notifications of a run: number n is a pure function of the plan's seed and n.
 ///
-/// So nothing is kept for resends: the notification is generated again. Numbers count from 0 over the whole stream, of
-/// which a run may send a segment; `number(of:)` returns those of this run. Encodes directly into the batch without
-/// allocation. A class, because it is immutable and copying its parts would cost more than a batch.
+/// So no notification is kept for resends, but generated again. Numbers count from 0 over the whole stream, of which a
+/// run may send a segment; `number(of:)` returns the numbers of this run. Notifications are encoded directly into the
+/// batch without allocation. A class, because it is immutable and copying its parts would cost more than a batch.
 public final class Workload: Sendable {
-  /// Why a plan is invalid.
+  /// Why a plan is invalid, as a sentence.
   public struct PlanError: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
     init(_ description: String) { self.description = description }
@@ -34,8 +34,8 @@ public final class Workload: Sendable {
   let replay: Replay?
 
   /// - Parameters:
-  ///   - start: UNIX seconds that `{time}` in a template stands for, and that relative expirations begin at.
-  ///   - replay: notifications to send instead of those of the plan; numbered like the stream.
+  ///   - start: the UNIX seconds for `{time}` in a template, and from which relative expirations count.
+  ///   - replay: notifications to send instead of generated ones, numbered like the stream.
   package init(_ plan: WorkloadPlan, start: Int = 0, replay: Replay? = nil) throws(PlanError) {
     guard (1...65_535).contains(plan.tokenLength) else {
       throw PlanError("the length of tokens must be 1 to 65535 bytes")
@@ -93,15 +93,15 @@ public final class Workload: Sendable {
     return faults.draw(NotificationRandom(of: number, drawKey)[.fault])
   }
 
-  /// Some have tokens of lengths that a gateway may refuse.
+  /// Whether some notifications have tokens of lengths that a gateway may refuse.
   var hasBadTokenSizes: Bool {
     replay?.hasUnusualTokenSizes
       ?? (tokenLength != 32 || plan.faults[.tokenSize, default: 0] > 0
         || plan.payloadFaults["token_length", default: 0] > 0)
   }
 
-  /// All payloads but those that are bad on purpose are as short as every gateway takes them: 256 bytes in commands 0 and
-  /// 1, 2,048 in command 2. So one that is refused for its size is one of those.
+  /// Whether all payloads without deliberate faults are as short as every gateway accepts: at most 256 bytes in
+  /// commands 0 and 1, 2,048 in command 2. Then a payload that is refused for its size has a deliberate fault.
   var hasUsualPayloadSizes: Bool {
     guard replay == nil else { return false }
     let hasShortest = plan.commands.parts.contains { $0.value < 2 && $0.weight > 0 }
@@ -168,7 +168,7 @@ public final class Workload: Sendable {
     _ random: NotificationRandom, length: Int, isInvalid: Bool, into output: inout ByteWriter
   ) {
     let index = random[.token].multipliedFullWidth(by: tokens).high
-    // An odd factor: all are different, and so are their last bytes as long as there are values for them.
+    // An odd factor: all tokens are different, and so are their last bytes as long as there are enough values.
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
     var left = length
     if isInvalid {

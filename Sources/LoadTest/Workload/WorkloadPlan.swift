@@ -1,26 +1,29 @@
 import Payload
 
-/// The description of the workload, which determines every notification.
+/// The plan of the workload, which determines every notification.
 public struct WorkloadPlan: Sendable, Equatable, Codable {
-  /// A choice among values, each as often as its weight says.
+  /// A random choice among values, each with a probability in proportion to its weight.
   public struct Mix<Value: Sendable & Equatable & Codable>: Sendable, Equatable, Codable {
-    /// A value and its weight, relative to the others'.
+    /// A value and its weight, which is relative to the other weights and not negative.
     public struct Part: Sendable, Equatable, Codable {
       public var value: Value
       public var weight: Double
     }
+    /// The values with their weights; at least one weight is positive.
     public var parts: [Part]
 
+    /// Always the same value.
     public init(_ value: Value) { parts = [Part(value: value, weight: 1)] }
+    /// Values with their weights.
     public init(_ parts: [(Value, Double)]) { self.parts = parts.map { Part(value: $0.0, weight: $0.1) } }
   }
 
   /// The content of payloads.
   public enum Payload: Sendable, Equatable, Codable {
-    /// JSON with an alert of random letters, of these whole lengths in bytes.
+    /// JSON with an alert of random letters, in total of these lengths in bytes.
     case sizes(Mix<ClosedRange<Int>>)
     /// Text in which `{index}` stands for the notification's number, `{random:N}` for N (0 to 4,096) letters, and `{time}`
-    /// for the start of the run in UNIX seconds. Other braces are themselves.
+    /// for the start of the run in UNIX seconds. Other braces are left as they are.
     case template(String)
     /// Realistic payloads of these kinds: alerts plain and localized, categories, in several languages.
     case kinds(Mix<PayloadKind>)
@@ -28,26 +31,26 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
 
   /// The faults of notifications.
   public enum Fault: String, Sendable, CaseIterable, Codable, CodingKeyRepresentable {
-    /// A token that no device has: it begins with the bytes of `SyntheticToken.invalidPrefix`.
+    /// A token that no device has, which begins with the bytes of `SyntheticToken.invalidPrefix`.
     case invalidToken = "invalid-token"
-    /// A token of a length that is not the right one.
+    /// A token of a wrong length.
     case tokenSize = "token-size"
     case missingToken = "missing-token"
     case missingPayload = "missing-payload"
-    /// A payload longer than any gateway takes.
+    /// A payload longer than any gateway accepts.
     case oversize
     /// A frame whose items do not fit it.
     case malformed
-    /// A payload, or a frame, that breaks a rule: `payloadFaults` says which.
+    /// A payload, or a frame, that breaks a rule, as listed in `payloadFaults`.
     case payload
 
-    /// Those that need nothing but a share: all but `payload`.
+    /// The faults that are defined by a share alone: all but `payload`.
     public static let allCases: [Fault] = [
       .invalidToken, .tokenSize, .missingToken, .missingPayload, .oversize, .malformed,
     ]
   }
 
-  /// When a gateway may drop a notification. `nil` where there is one: the item is left out.
+  /// The time at which a gateway may drop a notification.
   public enum Expiration: Sendable, Equatable, Codable, ExpressibleByIntegerLiteral {
     /// UNIX seconds.
     case at(UInt32)
@@ -56,7 +59,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
 
     public init(integerLiteral value: UInt32) { self = .at(value) }
 
-    /// UNIX seconds, at most those that the protocol can say.
+    /// UNIX seconds, at most the largest number of the protocol.
     func seconds(start: Int) -> UInt32 {
       switch self {
       case .at(let time): time
@@ -65,24 +68,29 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     }
   }
 
+  /// The number that determines all random choices.
   public var seed: UInt64 = 1
-  /// 0, 1 and 2.
+  /// The commands of frames: 0, 1 and 2.
   public var commands = Mix<UInt8>(2)
-  /// How many different tokens there are, and their length in bytes: 1 to 65,535.
+  /// The number of different tokens, at least 1.
   public var tokens = 1_000_000
+  /// The length of tokens in bytes: 1 to 65,535.
   public var tokenLength = 32
+  /// The content of payloads.
   public var payload = Payload.sizes(Mix(100...200))
-  /// `nil`: the item is left out.
+  /// The priorities, as numbers of the protocol; `nil`: the item is left out.
   public var priorities = Mix<UInt8?>(10)
-  /// `nil`: the item is left out; with command 1, which always has one, it is 0. The default outlasts a run, and is near
-  /// enough to break no rule of payloads.
+  /// The expirations; `nil`: the item is left out, or 0 with command 1, which always has an expiration. The default is
+  /// after the end of any run, and near enough to break no rule of payloads.
   public var expirations = Mix<Expiration?>(.after(seconds: 30 * 86_400))
-  /// The share of notifications that have each fault.
+  /// The share of notifications that have each fault, from 0 to 1.
   public var faults: [Fault: Double] = [:]
-  /// The share of notifications whose payload breaks each rule, by its code; one of those is of the fault `payload`.
+  /// The share of notifications whose payload breaks each rule, by the rule's code; such a notification has the fault
+  /// `payload`.
   public var payloadFaults: [String: Double] = [:]
-  /// This run sends every `segments`-th notification of the stream, beginning with number `segment` (from 0).
+  /// The number of the first notification of the stream that this run sends, from 0 and below `segments`.
   public var segment = 0
+  /// The number of runs that share the stream: this run sends every `segments`-th notification.
   public var segments = 1
 
   public init() {}

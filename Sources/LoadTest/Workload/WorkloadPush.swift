@@ -38,7 +38,7 @@ package struct WorkloadPush: Sendable {
     (self.expiration, self.priority) = (expiration, priority)
   }
 
-  /// The same notification with a fault. The malformed one keeps all its fields: its fault is one of the frame.
+  /// The same notification with a fault. A malformed notification keeps all its fields: the fault is in the frame.
   init(_ push: WorkloadPush, _ fault: WorkloadPlan.Fault) {
     (number, random, self.fault) = (push.number, push.random, fault)
     (tokenLength, payloadLength) = (push.tokenLength, push.payloadLength)

@@ -2,11 +2,11 @@ import Payload
 
 /// How the payloads of a recording are judged.
 public struct PayloadJudging: Sendable {
-  /// Year of sending; `nil`: each notification's own, by its packet's time.
+  /// The year of sending, by which rules apply; `nil`: the year of each notification's packet, in UTC.
   public var era: Int?
   /// The topic of connections whose certificate names none.
   public var topic = PayloadTopic.unknown
-  /// Distinct payloads whose judgement is kept; when there are more, they are forgotten together and judged again.
+  /// The number of distinct payloads whose judgement is kept; when there are more, all are dropped and judged again.
   public var maximumKept = 1 << 14
 
   public init() {}
@@ -14,11 +14,14 @@ public struct PayloadJudging: Sendable {
 
 /// The verdict on one notification's payload and frame.
 public struct PayloadVerdict: Sendable, Equatable {
+  /// The rules that the payload or the frame breaks.
   public var rules: PayloadRuleSet
+  /// The purpose of the payload.
   public var kind: PayloadKind
+  /// What a device does with the payload.
   public var effects: PayloadEffects
 
-  /// It wakes the app and has no alert, so that a device may defer it.
+  /// Whether the push wakes the app and has no alert, so that a device may defer it.
   package var needsBudget: Bool { kind != .voip && effects.contains(.background) && !effects.contains(.alert) }
 }
 

@@ -28,10 +28,12 @@ public struct PayloadVerdicts: Sendable {
   private(set) var topics: [Int: PayloadTopic] = [:]
   private var seed: UInt64 = 0
 
-  /// Payloads that were judged, those again that had been forgotten.
+  /// The number of judgements made: a payload whose judgement was dropped counts again.
   public var judged: Int { table.judged }
 
-  /// - Parameter keepsExamples: of every rule, the first payload that breaks it.
+  /// - Parameters:
+  ///   - options: year, topic, and the number of judgements kept.
+  ///   - keepsExamples: keeps the first payload that breaks each rule.
   public init(_ options: PayloadJudging = PayloadJudging(), keepsExamples: Bool = false) {
     self.options = options
     self.keepsExamples = keepsExamples
@@ -54,7 +56,7 @@ public struct PayloadVerdicts: Sendable {
     if topics.removeValue(forKey: connection) != nil { self.connection = 0 }
   }
 
-  /// Adopts the topics of connections that another instance knows.
+  /// Takes the topics of connections of another instance.
   package mutating func take(_ topics: [Int: PayloadTopic]) {
     guard topics != self.topics else { return }
     self.topics = topics

@@ -10,7 +10,7 @@ struct RecordFields {
   private var texts: [String: String] = [:]
   private var lists: [String: [String]] = [:]
 
-  /// Reads the members of an object; `prefix` goes before the names of a nested object's members.
+  /// Reads the members of an object; `prefix` is put before the names of a nested object's members.
   init(_ members: RecordMembers, prefix: String = "") throws(RecordError) {
     var members = members
     while let member = members.next() {

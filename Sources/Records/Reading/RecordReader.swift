@@ -15,7 +15,7 @@ import TLSFoundation
 public struct RecordReader: ~Copyable {
   /// Limits on what is kept of earlier lines.
   public struct Limits: Sendable {
-    /// The number of error responses and of connections' times that the first pass remembers; further ones take effect
+    /// The number of error responses and of connections' times that the first pass keeps; further ones take effect
     /// at the position of their lines.
     public var remembered = 1 << 16
     /// The number of connections that are open at a time.
@@ -42,19 +42,19 @@ public struct RecordReader: ~Copyable {
   private var highest = 0
   private var mayRestart = false
   private var fateRanges = 0
-  /// The first pass found records of a selection: counts in the records of connections exceed the number of records.
+  /// Whether the records are a selection: counts in the records of connections may exceed the number of records.
   public private(set) var isSelection = false { didSet { census.isSelection = isSelection } }
-  /// A record with a fate was read.
+  /// Whether a record with a fate was read.
   public private(set) var hasFates = false
   private var segment = (connection: 0, packet: 0, count: 0, time: Timestamp.none)
   private var output = ByteWriter(capacity: 1 << 12)
   private var scratch = ByteWriter(capacity: 1 << 12)
-  /// Totals, from counts in records where records are missing.
+  /// Totals of the records read; where records are missing, of the counts in connections' records.
   public private(set) var summary = SummaryRecord()
   private var census = RecordCensus()
-  /// Records whose type is not known, which are passed over.
+  /// The number of records of unknown types, which are skipped.
   public private(set) var unknownRecords = 0
-  /// Records that were read.
+  /// The number of records of known types that were read.
   public private(set) var records = 0
 
   private struct File {
@@ -83,11 +83,12 @@ public struct RecordReader: ~Copyable {
   /// A sentence about missing records; `nil` if none are known to be missing. Valid after `finish(into:)`.
   public var missing: String? { census.missing }
 
+  /// Makes a reader of one trace: one that has not scanned a line.
   public init(limits: Limits = Limits()) { self.limits = limits }
 
   // MARK: first pass
 
-  /// Reads a line in the first pass. Errors are left to `read(_:into:)`.
+  /// Reads a line, without its line feed, in the first pass. Errors are left to `read(_:into:)`.
   public mutating func scan(_ line: RawSpan) {
     switch Self.firstType(of: line) {
     case "capture":
@@ -112,7 +113,7 @@ public struct RecordReader: ~Copyable {
     }
   }
 
-  /// The type of a record that begins with it, without a look at the rest.
+  /// The type of a record that begins with its type, without reading the rest.
   private static func firstType(of line: RawSpan) -> String? {
     var offset = 0
     func skipSpace() { while offset < line.byteCount, RecordMembers.isSpace(line.byte(at: offset)) { offset += 1 } }
@@ -136,6 +137,11 @@ public struct RecordReader: ~Copyable {
   /// Reads a line in the second pass; empty lines are skipped.
   ///
   /// A line that throws changes nothing.
+  ///
+  /// - Parameters:
+  ///   - line: one JSON object, without its line feed.
+  ///   - sink: takes the record, and responses that took effect before it.
+  /// - Throws: `RecordError` when the line is no record, or lacks a field.
   public mutating func read(_ line: RawSpan, into sink: inout some RecordSink) throws(RecordError) {
     if Self.firstType(of: line) == "notification" { return try notification(line, &sink) }
     guard let fields = try Self.fields(line) else { return }
@@ -340,7 +346,7 @@ public struct RecordReader: ~Copyable {
     return number > 1
   }
 
-  /// Adds a record's fates to those of its connection.
+  /// Adds a record's fates to the fates of its connection.
   private mutating func note(_ record: FateRecord) {
     hasFates = true
     guard limits.fateRanges > 0, let count = open[record.connection]?.ranges.count else { return }
@@ -512,7 +518,7 @@ public struct RecordReader: ~Copyable {
       errorResponses: try fields.number("error_responses") ?? 0,
       feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
       conflictingBytes: try fields.number("conflicting_bytes", most: Self.maximumBytes) ?? 0,
-      // Records of 0.1.0 name them as they are typed.
+      // Records of 0.1.0 name limits by their options, with hyphens.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
     let missing = fields.list("not_captured")
     record.notCaptured.start = missing.contains("start")
@@ -532,7 +538,7 @@ public struct RecordReader: ~Copyable {
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)
     census.add(record)
-    // Its counts hold even if some of its records are missing.
+    // The connection's counts hold even if some of its records are missing.
     let found = counts?.notifications ?? 0
     record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
     record.notifications = record.fates.written

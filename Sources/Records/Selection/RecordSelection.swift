@@ -3,7 +3,7 @@ import Bytes
 import PacketCapture
 import PushModel
 
-/// The types of records, which are also the names of the files that they go to.
+/// A type of records. Its raw value is the `type` in JSON, and the name of the file when each type has one.
 public enum RecordType: String, CaseIterable, Sendable {
   case capture, notification
   case errorResponse = "error_response"
@@ -12,10 +12,11 @@ public enum RecordType: String, CaseIterable, Sendable {
   case summary
 }
 
-/// Criteria that select records. A record must match every criterion that has values, and one of its values.
+/// Criteria that select records. A record must match one value of every criterion that has values.
 public struct RecordSelection: Sendable, Equatable {
-  /// A moment of a recording.
+  /// A time in a recording, absolute or relative to its beginning.
   public enum Moment: Sendable, Equatable {
+    /// A time since 1970.
     case at(Timestamp)
     /// A time of day in nanoseconds, in UTC, on the day when the first connection was opened.
     case timeOfDay(Int64)
@@ -28,9 +29,10 @@ public struct RecordSelection: Sendable, Equatable {
     private let bytes: [UInt8]
     /// The last digit of an odd number of digits.
     private let half: UInt8?
+    /// The digits in lower case.
     public let text: String
 
-    /// `nil` when it is not hexadecimal, empty, or longer than any token.
+    /// Parses 1 to 131,070 hexadecimal digits of either case; `nil` for any other text.
     public init?(_ text: String) {
       let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map(UInt8.init) }
       guard !digits.isEmpty, digits.count == text.utf8.count, digits.count <= 2 * 65_535 else { return nil }
@@ -47,34 +49,37 @@ public struct RecordSelection: Sendable, Equatable {
     }
   }
 
-  /// The earliest time.
+  /// The earliest time of selected records.
   public var from: Moment?
-  /// All times are before this one.
+  /// The time that all selected records are before.
   public var to: Moment?
-  /// For error responses: the token of the notification they name.
+  /// Tokens of notifications and tuples; for error responses, of the notification that the response names.
   public var tokens: [TokenPrefix] = []
+  /// Identifiers of notifications and error responses.
   public var identifiers: [UInt32] = []
+  /// Numbers of connections, from 1.
   public var connections: [ClosedRange<Int>] = []
-  /// For notifications: the status of an error response that names them.
+  /// Statuses of error responses; for notifications, of the response that names the notification.
   public var statuses: Set<UInt8> = []
-  /// For error responses: the fate of the notification they name.
+  /// Fates of notifications; for error responses, of the notification that the response names.
   public var fates: Set<Fate> = []
   /// Topics of the connection's client certificate.
   public var topics: Set<String> = []
+  /// Types of records.
   public var types: Set<RecordType> = []
 
   public init() {}
 
-  /// Without criteria every record is selected.
+  /// Whether there are no criteria, so that every record is selected.
   public var isEmpty: Bool { self == RecordSelection() }
 
-  /// Whether it depends on facts known only at the end of a connection: the recording must be read into `RecordingFacts`
-  /// first.
+  /// Whether the selection depends on facts known only at the end of a connection: the recording must be read into
+  /// `RecordingFacts` first.
   public var needsFacts: Bool {
     !topics.isEmpty || !fates.isEmpty || !statuses.isEmpty && (types.isEmpty || types.contains(.notification))
   }
 
-  /// Its criteria as options of the command, each with one value.
+  /// The criteria as options of the command, each with one value: `--fate=rejected`.
   public var options: [String] {
     var options: [String] = []
     func add(_ name: String, _ values: some Sequence<String>) { options += values.map { "--\(name)=\($0)" } }
@@ -95,7 +100,7 @@ public struct RecordSelection: Sendable, Equatable {
 extension RecordSelection.Moment {
   private static let day: Int64 = 86_400_000_000_000
 
-  /// Parses a time as people type or paste it: `2026-11-21T10:05:00Z`, with an offset as +02:00, a blank for the T,
+  /// Parses a time as it is typed or pasted: `2026-11-21T10:05:00Z`, with an offset as +02:00, a blank for the T,
   /// without seconds or without time of day; seconds, milliseconds, microseconds or nanoseconds since 1970; or `10:05`
   /// or `10:05:30.5`, of the recording's first day. `nil` for anything else.
   public init?(clock text: String) {

@@ -4,11 +4,10 @@ import PacketCapture
 import PushModel
 import TLSDecryption
 
-/// Data of a first pass over a recording that a second pass needs: facts about notifications that are known only when
-/// their connection has ended.
-///
-/// It is a sink: read the recording into it.
+/// A sink that keeps facts of a first pass for a second one: facts about notifications that are known only when the
+/// connection has ended.
 public struct RecordingFacts: ConnectionSink, Sendable {
+  /// The fates of the recording's notifications.
   public private(set) var fates: FateIndex
   private let statuses: Set<UInt8>
   private let topics: Set<String>
@@ -19,7 +18,7 @@ public struct RecordingFacts: ConnectionSink, Sendable {
   /// Connections with one of the selected topics.
   private var matching: Set<Int> = []
   private var kept = 0
-  /// A limit was reached, so that a selection may lack records.
+  /// Whether a limit was reached, so that a selection may lack records.
   public private(set) var isCut = false
 
   /// - Parameters:

@@ -2,7 +2,7 @@ import Bytes
 import PacketCapture
 import Payload
 
-/// A selection of fields of records.
+/// A selection of fields of records, by name.
 public struct FieldSelection: Sendable, Equatable {
   /// Names of columns of CSV.
   package let columns: [StaticString]
@@ -13,8 +13,10 @@ public struct FieldSelection: Sendable, Equatable {
   /// All valid names: the columns of CSV, and `tls` for all columns that begin with `tls_`.
   public static let all = RecordField.names().map(\.description) + ["tls"]
 
-  /// - Parameter names: `payload` and `payload_base64` select both, as a payload has one of them.
-  /// - Returns: `nil` when a name is unknown.
+  /// Selects the named fields; `nil` when a name is unknown.
+  ///
+  /// - Parameter names: names out of `all`. `payload` and `payload_base64` each select both, as a payload has only one
+  ///   of these fields.
   public init?(_ names: [String]) {
     guard names.allSatisfy(Self.all.contains) else { return nil }
     self.names = names

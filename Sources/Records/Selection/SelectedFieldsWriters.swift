@@ -2,13 +2,13 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 
-/// Writes selected fields of records, and their type, as JSON Lines. Records with none of the fields are omitted.
+/// Writes the type and the selected fields of records as JSON Lines. Records with none of the fields are omitted.
 public final class JSONSomeFieldsWriter: RecordSerializer {
   private var fields: SelectedFieldWriter<JSONFieldWriter>
   private let output: RecordOutput
   private let flushThreshold: Int
   var facts: NotificationFacts
-  /// The output has accepted everything so far.
+  /// Whether the output has accepted everything so far.
   public private(set) var isOpen = true
 
   /// - Parameter judging: how payloads are judged; `nil`: not at all.
@@ -52,7 +52,7 @@ public final class JSONSomeFieldsWriter: RecordSerializer {
     if fields.base.output.count >= flushThreshold { flush() }
   }
 
-  /// Passes everything written to the output.
+  /// Passes what is buffered to the output.
   public func flush() {
     if isOpen && fields.base.output.count > 0 { isOpen = output(fields.base.output.bytes) }
     fields.base.output.removeAll()
@@ -65,7 +65,7 @@ public final class SomeColumnsWriter: RecordSerializer {
   private let output: RecordOutput
   private let flushThreshold: Int
   var facts: NotificationFacts
-  /// The output has accepted everything so far.
+  /// Whether the output has accepted everything so far.
   public private(set) var isOpen = true
 
   /// - Parameters:
@@ -113,7 +113,7 @@ public final class SomeColumnsWriter: RecordSerializer {
     if fields.base.output.count >= flushThreshold { flush() }
   }
 
-  /// Passes everything written to the output.
+  /// Passes what is buffered to the output.
   public func flush() {
     if isOpen && fields.base.output.count > 0 { isOpen = output(fields.base.output.bytes) }
     fields.base.output.removeAll()

@@ -6,8 +6,8 @@ import PushModel
 /// Passes the selected records to another sink, with the records of their connections, the fates of these connections'
 /// notifications, and a summary of the selection.
 ///
-/// It follows the analysis of sessions and error responses, so that counts and fates in records are based on the whole
-/// recording.
+/// The selection is made after sessions and error responses were analysed, so that counts and fates in records are
+/// those of the whole recording.
 public struct SelectedRecords: RecordSink {
   /// Receives the selected records. An existential, so that the path from packet to record is compiled for one type:
   /// the dynamic call is only for selected records and cheap compared with writing one.
@@ -30,10 +30,10 @@ public struct SelectedRecords: RecordSink {
   /// notifications follow the one before, and need no lookup of their connection's state.
   private var run = Run()
   private var ranges = 0
-  /// Whether the sink receives unselected records too, and whether it was last told that records are selected.
+  /// Whether the sink receives unselected records too, and whether its last mark was that records are selected.
   private let passesAll: Bool
   private var isMarkedSelected = true
-  /// A limit was reached, so that records may be missing and fates are not counted.
+  /// Whether a limit was reached, so that records may be missing and fates are not counted.
   public private(set) var isCut = false
 
   /// The selected times; relative ones are resolved with the recording's first time.
@@ -47,7 +47,7 @@ public struct SelectedRecords: RecordSink {
   /// The state of an open connection.
   private struct ConnectionState {
     var opened: Timestamp
-    /// One of its records was selected, so that the sink knows it.
+    /// Whether a record of the connection was selected, so that the sink was notified of its opening.
     var isShown = false
     var notifications = 0
     var errorResponses = 0
@@ -69,8 +69,8 @@ public struct SelectedRecords: RecordSink {
 
   /// - Parameters:
   ///   - facts: from a first pass, when the selection needs them.
-  ///   - countsSelected: connections' records count only their selected records, for sinks that sum them up; otherwise
-  ///     they count all records of the connection.
+  ///   - countsSelected: a connection's record counts only its selected records, for sinks that compute sums; otherwise
+  ///     the record counts all records of the connection.
   ///   - limit: the number of selected records after which reading ends.
   ///   - maximumRanges: ranges of selected notifications kept until their connection ends.
   public init(
@@ -178,7 +178,7 @@ public struct SelectedRecords: RecordSink {
 
   // MARK: memory
 
-  /// Reserves room for another range.
+  /// Counts another range; `false` if the limit is reached.
   @inline(never)
   private mutating func reserveRange() -> Bool {
     guard ranges < maximumRanges else {
@@ -198,7 +198,8 @@ public struct SelectedRecords: RecordSink {
     return low < ranges.count && ranges[low].contains(index)
   }
 
-  /// A record of a connection is selected: the sink first learns that the connection was opened.
+  /// Counts a selected record of a connection. Before the first one, the sink is notified that the connection was
+  /// opened.
   @inline(__always)
   private mutating func show(_ connection: Int) -> Int? {
     selected += 1
@@ -217,7 +218,7 @@ public struct SelectedRecords: RecordSink {
     connections[slot].early = []
   }
 
-  /// Whether the sink receives a record. Tells the sink before whether that record is selected.
+  /// Whether the sink receives a record. Marks first, for the sink, whether that record is selected.
   @inline(__always)
   private mutating func passes(_ isSelected: Bool) -> Bool {
     if passesAll, isSelected != isMarkedSelected { mark(isSelected) }
@@ -392,7 +393,7 @@ public struct SelectedRecords: RecordSink {
     }
     guard let state = connections.remove(record.connection) else { return }
     ranges -= state.matching.count + state.uncounted.count + state.early.count
-    // The record of a connection that was still open when the limit was reached would be of a part of it.
+    // If a connection was still open when the limit was reached, its record would cover only a part of it.
     let isShown = state.isShown && (isWanted || !isFull)
     var record = record
     if countsSelected {

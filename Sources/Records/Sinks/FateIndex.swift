@@ -3,11 +3,11 @@ import Bytes
 import PacketCapture
 import PushModel
 
-/// The fates of all notifications of a recording, from a first pass over it; a second pass can then write each with its
-/// notification.
+/// A sink that keeps the fates of all notifications of a recording: a first pass fills it, and a second pass writes
+/// each fate with its notification.
 ///
-/// It is a sink: read the recording into it. It keeps one range for consecutive notifications with the same fate: up to
-/// three for a connection, more only after several error responses.
+/// Consecutive notifications with the same fate are one range of 8 bytes: up to three for a connection, more only after
+/// several error responses.
 public struct FateIndex: ConnectionSink, Sendable {
   /// A range of one connection. It begins where the previous one ends; a connection's first range begins with
   /// notification 0.
@@ -31,7 +31,7 @@ public struct FateIndex: ConnectionSink, Sendable {
     }
   }
 
-  /// Ranges that are kept unless another number is asked for.
+  /// The default of the number of ranges kept: 4,194,304, which take 32 MiB.
   public static let usualMaximumRanges = 1 << 22
 
   private let maximumRanges: Int
@@ -41,7 +41,7 @@ public struct FateIndex: ConnectionSink, Sendable {
   /// Ranges of connections that have not ended.
   private var open: [Int: [Entry]] = [:]
   private var openRanges = 0
-  /// Connections whose fates are not kept because of the limit.
+  /// The number of connections whose fates are not kept because of the limit.
   public private(set) var connectionsNotKept = 0
 
   /// - Parameter maximumRanges: kept ranges, 8 bytes each; the fates of further connections are not kept.
@@ -49,7 +49,8 @@ public struct FateIndex: ConnectionSink, Sendable {
     self.maximumRanges = min(maximumRanges, Int(UInt32.max))
   }
 
-  /// Adds a connection's ranges, in order; they can be looked up once its record was received.
+  /// Adds a range of a connection. Ranges are added in order, and can be looked up once the connection's record was
+  /// received.
   public mutating func receive(_ record: FateRecord) {
     guard entries.count + openRanges < maximumRanges else {
       // A connection is kept whole or not at all.

@@ -4,14 +4,14 @@ import PushModel
 
 /// The frames of one provider's stream and the session that they belong to.
 ///
-/// A value without knowledge of connections: the dissector feeds it the pieces of a stream and applies error responses to
-/// its session.
+/// The value does not depend on connections: the dissector passes it the pieces of a stream, and applies error
+/// responses to its session.
 public struct FrameReader: Sendable {
   @usableFromInline package var framer: RecordFramer<GatewayGrammar, CapturePosition>
   @usableFromInline package var session: BinarySession
   /// The connection's number in records.
   @usableFromInline package let connection: Int
-  /// Frames whose items do not fit them, since the last call of `takeMalformed`.
+  /// Frames whose items do not fit their length, since the last call of `takeMalformed`.
   @usableFromInline package var malformed = 0
 
   package init(connection: Int, limits: ProtocolLimits, maximumIdentifierRuns: Int) {
@@ -20,19 +20,19 @@ public struct FrameReader: Sendable {
     session = BinarySession(maximumIdentifierRuns: maximumIdentifierRuns)
   }
 
-  /// The beginning of the stream was not captured.
+  /// Notes that the beginning of the stream was not captured.
   package mutating func beginAnywhere() {
     framer = RecordFramer(grammar: framer.grammar, isAligned: false)
     session.noteMissingBytes()
   }
 
-  /// Returns the number of frames since the last call whose items do not fit them.
+  /// Returns the number of frames since the last call whose items do not fit their length.
   package mutating func takeMalformed() -> Int {
     defer { malformed = 0 }
     return malformed
   }
 
-  /// Reads what needs no search: whole frames, and those that end or begin in these bytes; `false` if there is more.
+  /// Reads what needs no search: whole frames, and frames that end or begin in these bytes; `false` if bytes are left.
   @inlinable @inline(__always)
   package mutating func read<Sink: NotificationSink>(
     _ bytes: RawSpan, _ position: inout Int, at offset: Int, _ mark: CapturePosition, into sink: inout Sink

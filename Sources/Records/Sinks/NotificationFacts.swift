@@ -31,14 +31,14 @@ struct NotificationFacts: Sendable {
   mutating func note(subject: String, of connection: Int) { verdicts?.note(subject: subject, of: connection) }
   mutating func noteEnd(of connection: Int) { verdicts?.noteEnd(of: connection) }
 
-  /// What writers of other threads need to know about connections.
+  /// The facts about connections that writers of other threads need.
   var knowledge: LaneKnowledge {
     var knowledge = LaneKnowledge()
     knowledge.topics = verdicts?.topics
     return knowledge
   }
 
-  /// Adopts what another instance knows about connections.
+  /// Takes the facts about connections of another instance.
   mutating func take(_ knowledge: LaneKnowledge) {
     if let topics = knowledge.topics { verdicts?.take(topics) }
   }

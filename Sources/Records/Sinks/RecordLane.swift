@@ -3,18 +3,20 @@ import Bytes
 import Payload
 import PushModel
 
-/// Collects the notifications of one dissecting thread's connections until their turn in packet order.
+/// Collects the notifications of one dissecting thread's connections until these are next in packet order.
 ///
-/// A lane belongs to one thread at a time. Its results for a batch of packets are a value that goes to the sink and comes
-/// back. The threads share nothing.
+/// A lane belongs to one thread at a time. Its results for a batch of packets are a value that is passed to the sink
+/// and back. The threads share nothing.
 public protocol RecordLane: NotificationSink {
-  /// Adopts the sink's present knowledge, between two batches.
+  /// Takes what the sink has learned about connections, between two batches.
   mutating func take(_ knowledge: LaneKnowledge)
-  /// The next notifications are of this batch, whose bytes are in `block`.
+  /// Begins a batch: the next notifications are of this batch, and its bytes are in `block`.
   mutating func begin(_ batch: inout LaneBatch, _ block: RawSpan)
+  /// Ends the batch.
   mutating func end(_ batch: inout LaneBatch)
-  /// The position of the next notification in the batch, in units of the lane's own.
+  /// The position of the next notification in the batch, in units that only the lane uses.
   var position: Int { get }
+  /// The time needed for a notification, by which the number of threads is chosen.
   var cost: LaneCost { get }
 }
 
@@ -28,7 +30,7 @@ public enum LaneCost: Sendable {
   case high
 }
 
-/// What lanes need to know about connections, as their sink learned it.
+/// The facts about connections that lanes need and that only the sink learns.
 public struct LaneKnowledge: Sendable {
   /// The topics of connections' certificates, for judgements of payloads; `nil`: payloads are not judged.
   package var topics: [Int: PayloadTopic]?
@@ -51,7 +53,7 @@ extension RecordLane {
   public var cost: LaneCost { .low }
 }
 
-/// The lane of sinks that take no notice of single notifications.
+/// The lane of sinks that ignore individual notifications.
 struct EmptyLane: RecordLane {
   let position = 0
   mutating func begin(_ batch: inout LaneBatch, _ block: RawSpan) {}

@@ -7,16 +7,18 @@ import PushModel
 public protocol RecordSink: NotificationSink {
   /// A lane for another thread, which shares nothing with the sink: its results are merged in packet order.
   func makeLane() -> sending any RecordLane
-  /// Asked for from time to time, while lanes do nothing, and given to each.
+  /// What the sink has learned about connections: read from time to time between batches, and passed to each lane.
   var laneKnowledge: LaneKnowledge { get }
   /// Announces an event of a connection: its state may be prefetched.
   mutating func prepare(for connection: Int)
-  /// Notifications that a lane has made a batch of, as if each had come by itself.
+  /// Receives notifications of which a lane has made a batch, as if each had been received separately.
   ///
   /// - Parameters:
+  ///   - batch: the lane's results.
   ///   - range: positions in the batch.
   ///   - block: the bytes that the lane began the batch with.
   mutating func receive(_ batch: inout LaneBatch, _ range: Range<Int>, in block: RawSpan)
+  /// A file that was opened, before its other records.
   mutating func receive(_ record: CaptureRecord)
   /// An error response when it was seen: notifications written after it are not counted yet.
   mutating func receiveEarly(_ record: ErrorResponseRecord)
@@ -27,8 +29,10 @@ public protocol RecordSink: NotificationSink {
   mutating func receive(_ record: borrowing FeedbackRecord)
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
+  /// A connection that has ended, after all its other records.
   mutating func receive(_ record: ConnectionRecord)
   mutating func receive(_ record: CaptureLossRecord)
+  /// The totals, as the last record.
   mutating func receive(_ record: SummaryRecord)
   /// An input has been read.
   mutating func receive(_ outcome: CaptureOutcome)
@@ -37,18 +41,18 @@ public protocol RecordSink: NotificationSink {
   /// A connection's client presented this certificate. Called before the connection's first notification, perhaps more
   /// than once.
   mutating func presented(subject: String, connection: Int)
-  /// A connection has ended whose record goes to another sink.
+  /// A connection has ended whose record is passed to another sink.
   mutating func ended(connection: Int)
-  /// A piece of a gateway connection's client stream ended this many notifications.
+  /// A piece of a gateway connection's client stream has completed this many notifications.
   mutating func segment(notifications: Int, at time: Timestamp)
-  /// Whether the records that a selection leaves out are wanted as well: statements about selected records may depend
-  /// on them.
+  /// Whether records that are not selected are wanted as well: statements about selected records may depend on the
+  /// others.
   var takesWholeRecording: Bool { get }
-  /// The records that follow are selected, or are not. Without a selection all are.
+  /// Marks whether the records that follow are selected. Without a selection all are.
   mutating func mark(isSelected: Bool)
-  /// A record of a connection is selected, which was opened before.
+  /// Announces that a record of a connection is selected. The connection was opened before.
   mutating func select(connection: Int)
-  /// No input for a moment, e.g. from a live pipe: buffered output should be flushed.
+  /// Announces that no input arrives for a moment, for example from a live pipe: buffered output should be flushed.
   mutating func pause()
   /// Whether records are still wanted; `false` ends the reading.
   var isOpen: Bool { get }

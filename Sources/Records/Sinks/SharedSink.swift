@@ -3,19 +3,19 @@ import Bytes
 import PacketCapture
 import PushModel
 
-/// A sink that its owner can look at while others pass records to it.
+/// A sink whose state its owner can read while other code passes records to it.
 ///
-/// Stages that pass records on hold any sink; a result is read from the sink that was put at the end of them:
+/// Stages that pass records on hold any sink; the result is read from the last sink of the chain:
 ///
 /// ```swift
 /// let counted = SharedSink(Inspection())
 /// var dissection = Dissection(into: counted, options: DissectionOptions())
 /// // … read recordings
-/// print(counted.sink.report)
+/// let report = counted.sink.finish()
 /// ```
 public final class SharedSink<Sink: RecordSink>: RecordSink {
   /// Not checked for overlapping accesses when the program runs, which would cost a fiftieth of decoding: the owner and
-  /// the stages that pass records on are one thread's, and a sink in the middle of a call knows no `SharedSink`.
+  /// the stages that pass records on run on one thread, and a sink does not access its `SharedSink` during a call.
   @exclusivity(unchecked) public var sink: Sink
 
   public init(_ sink: Sink) { self.sink = sink }

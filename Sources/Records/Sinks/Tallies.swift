@@ -1,6 +1,7 @@
 import Bytes
 
-/// The open connections' tallies by number. Numbers rise, so an array that forgets its ended beginning serves.
+/// The tallies of open connections, by number. Numbers ascend, so an array is enough, from which ended connections are
+/// removed at the beginning.
 ///
 /// Inlinable, so that it is specialised in the modules that keep tallies: it is used with every notification.
 @usableFromInline

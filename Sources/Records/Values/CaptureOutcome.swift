@@ -1,8 +1,10 @@
 import PacketCapture
 
-/// Packets that the capturing program did not get or could not write.
+/// Packets that the capturing program did not receive or could not write.
 public struct CaptureLossRecord: Sendable {
+  /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
+  /// The numbers of lost packets, as the capturing program reported them.
   public var loss: CaptureLoss
 
   package init(
@@ -15,27 +17,33 @@ public struct CaptureLossRecord: Sendable {
 
 /// The summary of one input after it was read.
 public struct CaptureOutcome: Sendable {
-  /// Its number among the files, from 1; `nil` if there is only one file.
+  /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
+  /// The name of the file in records.
   public var source: String
+  /// The recognised format.
   public var format: CaptureFormat
+  /// The link types of the file's interfaces, at most 64.
   public var linkTypes: [LinkType] = []
-  /// Bytes on disk, `nil` for pipes.
+  /// The file's bytes on disk; `nil` for pipes.
   public var size: Int?
+  /// The packets that were read.
   public var packets = 0
   /// Packets that the snap length cut.
   public var cutPackets = 0
   /// Packets without a TCP segment that is read.
   public var unread = UnreadTraffic()
+  /// The earliest time of a packet; `.none` without times.
   public var firstTime = Timestamp.none
+  /// The latest time of a packet; `.none` without times.
   public var lastTime = Timestamp.none
-  /// The number of packets whose time is before an earlier packet's, and the most nanoseconds by which one is before
-  /// the latest of these.
+  /// The number of packets whose time is before an earlier packet's.
   public var latePackets = 0
+  /// The most nanoseconds by which a packet's time is before the latest time of earlier packets.
   public var longestDelay: Int64 = 0
   /// Warnings about the file; everything before the damage was read.
   public var warnings: [String] = []
-  /// Why it was not read to its end, or not at all, when the operating system did not let it be read.
+  /// Why the file was not read to its end, or not at all; `nil` if the operating system reported no error.
   public var failure: CaptureError?
 
   /// Adds the link types that are missing, up to `listedLinkTypes`.

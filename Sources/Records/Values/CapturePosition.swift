@@ -2,7 +2,9 @@ import PacketCapture
 
 /// The packet in which certain bytes arrived, its time, and its sequence and acknowledgement numbers.
 public struct CapturePosition: Sendable {
+  /// The packet's time.
   public var time: Timestamp
+  /// The packet's number, as in `RecordPlace.packet`.
   public var packet: Int
   /// The sequence number of the first of the packet's bytes; of the ciphertext's with TLS.
   @usableFromInline package var sequence: UInt32 = 0

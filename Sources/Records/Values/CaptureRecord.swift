@@ -1,17 +1,21 @@
 import PacketCapture
 
-/// A file that was opened.
+/// A file, or another input, that was opened.
 public struct CaptureRecord: Sendable {
+  /// The version of the records' fields, as in the field `schema`.
   public static let schema = 1
-  /// Its number among the files, from 1; `nil` if there is only one file.
+  /// The file's number, from 1; `nil` if there is only one file.
   public var file: Int?
+  /// The name that the reader of the file gave.
   public var source: String
+  /// The recognised format.
   public var format: CaptureFormat
+  /// The link types of the interfaces described before the first packet; empty for dumps.
   public var linkTypes: [LinkType]
   /// The selection of the following records, as options of the command; empty when all follow.
   public var selection: [String] = []
-  /// It was read back from records of a selection: the recording's other records are missing. Not a field of the
-  /// record.
+  /// Whether the record was read back from a selection, so that the recording's other records are missing. Not a field
+  /// of the record.
   package var isOfSelection = false
 
   package init(

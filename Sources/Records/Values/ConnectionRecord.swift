@@ -8,11 +8,13 @@ public struct ConnectionRecord: Sendable {
   /// How a captured connection ended.
   public typealias End = CapturedEnd
 
+  /// The connection's number, from 1 in the order of first packets.
   public var connection: Int
   /// The number of the file with its first packet; `nil` if there is only one file.
   public var file: Int?
   /// A key that is the same in every shard of a recording; `nil` if the whole recording is read.
   public var flow: String?
+  /// The recognised service.
   public var service: Service
   /// The other protocol that was recognised, on any port; `nil`: none.
   public var otherProtocol: OtherProtocol?
@@ -20,32 +22,41 @@ public struct ConnectionRecord: Sendable {
   public var preamble: Preamble?
   /// Bytes of both ends that it took, which are in no other count. No field of the record.
   package var preambleBytes = (client: 0, server: 0)
-  /// One of its ports is a gateway's or feedback service's. Not a field of the record.
+  /// Whether one of the two ports is a gateway's or feedback service's. Not a field of the record.
   public var isOnKnownPort = false
   /// How it began and ended, packet by packet. No field of the record.
   package var outline = ConnectionOutline()
   /// The parts of the connection that the recording does not show.
   package var notCaptured = NotCaptured()
+  /// The client's address and port; `nil` for raw dumps.
   public var client: Endpoint?
+  /// The server's address and port; `nil` for raw dumps.
   public var server: Endpoint?
+  /// The time of the first packet.
   public var opened: Timestamp
-  /// `.none` while no end was seen.
+  /// The time of the end; `.none` while no end was seen.
   public var closed: Timestamp
-  /// The first FIN or RST: who ended it.
+  /// How the connection ended, by the first FIN or RST.
   public var end: End
+  /// The connection's TLS; `nil`: none.
   public var tls: TLSSummary?
-  /// Application bytes in the capture, by direction; TLS bytes if the connection is not decrypted.
+  /// Application bytes of the client in the capture; TLS bytes if the connection is not decrypted.
   public var clientBytes: Int
+  /// Application bytes of the server in the capture, likewise.
   public var serverBytes: Int
   /// Bytes that were sent and are not in the capture, in both directions; under TLS, TLS bytes.
   public var missingBytes: Int
+  /// Notifications that were read.
   public var notifications: Int
+  /// Error responses that were read.
   public var errorResponses: Int
+  /// Feedback tuples that were read.
   public var feedbackTuples: Int
+  /// The notifications by fate.
   public var fates: FateCounts
   /// Bytes that were sent twice with different contents; the first ones were used.
   public var conflictingBytes: Int
-  /// The limits that were hit, by the names of their options.
+  /// The limits that were reached.
   public var limits: [LimitKind]
   /// Other addresses under which the connection was captured as well: before or after an address translation.
   public var alsoSeenAs: [ConnectionEnds] = []

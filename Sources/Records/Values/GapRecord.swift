@@ -1,11 +1,13 @@
 import Measurement
 
-/// Bytes that the capture does not hold, or that belong to a record it does not hold whole.
+/// Bytes that are missing in the capture, or that belong to a record of which others are missing.
 public struct GapRecord: Sendable {
   /// Why bytes are missing.
   public typealias Reason = CapturedGap
 
+  /// The place of the missing bytes.
   public var place: RecordPlace
+  /// The sender of the missing bytes.
   public var direction: Direction
   public var reason: Reason
 
@@ -21,7 +23,9 @@ public struct GapRecord: Sendable {
 /// Bytes that are not a record.
 public struct MalformedRecord: Sendable {
   public var place: RecordPlace
+  /// The sender of the bytes.
   public var direction: Direction
+  /// What is wrong with the bytes, in words.
   public var problem: String
   /// The first bytes, at most 64.
   public var bytes: [UInt8]

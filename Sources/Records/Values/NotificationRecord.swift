@@ -2,7 +2,7 @@ import Bytes
 import Payload
 import PushModel
 
-/// A notification. A view: it lives as long as the bytes it was found in.
+/// A notification: a view, valid as long as the bytes in which it was found.
 package struct NotificationRecord: ~Escapable {
   package let place: RecordPlace
   /// The notification's index on its connection, from 0; only decoded ones count.

@@ -3,7 +3,7 @@ import TLSDecryption
 
 /// A protocol other than this one, recognised by the first bytes of a direction.
 ///
-/// Only what its first bytes identify beyond doubt, or what both ends negotiated.
+/// The cases are protocols that their first bytes identify beyond doubt, or that both ends negotiated.
 public enum OtherProtocol: String, Sendable {
   case http1, http2, ssh
   /// TLS on a port of neither service, with nothing that could be read. Further facts about it, and about TLS on other

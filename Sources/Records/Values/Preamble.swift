@@ -1,5 +1,5 @@
-/// Preambles of a connection: the request to a proxy, the header of a balancer, or the commands that ask for TLS, which
-/// come before the first record or the TLS handshake.
+/// A preamble of a connection, before the first record or the TLS handshake: a request to a proxy, a header of a load
+/// balancer, or the commands that start TLS.
 public enum Preamble: String, Sendable, CaseIterable {
   case httpConnect = "http_connect"
   case socks4, socks5

@@ -16,15 +16,18 @@ public enum Service: String, Sendable {
   public static let ofPorts: [UInt16: Service] = [2195: .gateway, 2196: .feedback]
 }
 
-/// Where a record was found: its connection, its bytes in that direction's stream, the packet with its last byte.
+/// The place of a record: its connection, its bytes in the stream of its direction, and the packet with its last byte.
 public struct RecordPlace: Sendable {
   /// Counts from 1 in the order of the connections' first packets.
   public var connection: Int
+  /// The time of the packet; `.none` without times.
   public var time: Timestamp
-  /// 0 for raw dumps, which have no packets. Where there are several files, the file's number is in it as well
-  /// (`PacketNumber`).
+  /// The packet's number, from 1; 0 for raw dumps, which have no packets. If there are several files, the number
+  /// contains the file's as well (`PacketNumber`).
   public var packet: Int
+  /// The offset of the record's first byte in the stream, from 0.
   public var offset: Int
+  /// The record's bytes.
   public var length: Int
 
   @inlinable

@@ -7,29 +7,33 @@ public struct SummaryRecord: Sendable {
   public var notifications = 0
   public var errorResponses = 0
   public var feedbackTuples = 0
+  /// The number of gap records.
   public var gaps = 0
+  /// The number of malformed records, and of notifications whose items do not fit the frame.
   public var malformed = 0
+  /// TLS connections of which nothing was decrypted.
   public var undecryptedConnections = 0
   /// Packets that the capture lost.
   public var droppedPackets = 0
-  /// Packets of unread protocols that may carry TCP; and what they are, as text. If no connection is read, the text
-  /// also names the other packets.
+  /// Packets of unread protocols that may carry TCP.
   public var unreadPackets = 0
+  /// The protocols of these packets, as text; if no connection is read, also those of the other packets.
   public var unread: [String] = []
   /// Connections that could not be decrypted, wholly or in part. Not a field of the record; each connection's record
-  /// says what is missing.
+  /// has the reason.
   public var partlyClosedConnections = 0
-  /// Connections to a feedback service that could be read, to the end of an empty list too. No field of the record.
+  /// Connections to a feedback service that could be read, also those with an empty list. Not a field of the record.
   public var readFeedbackConnections = 0
-  /// Connections that have ended. No field of the record, as what follows.
+  /// Connections that have ended. Not a field of the record, nor are the following properties.
   public var endedConnections = 0
+  /// Error responses by rejection.
   public var errorsByRejection: [Rejection: Int] = [:]
   /// The fates decided so far; on open connections they may still change.
   public var settled = FateCounts()
 
   public init() {}
 
-  /// Something was missing, malformed or could not be decrypted.
+  /// Whether bytes were missing, malformed or could not be decrypted.
   public var isDamaged: Bool { droppedPackets > 0 || gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
 
   /// Whether APNs traffic was read. Otherwise nothing is known about notifications.

@@ -4,7 +4,7 @@ import PacketCapture
 
 /// Writes records as CSV: all types into one file with every column, or each type into a separate file.
 public final class CSVWriter: RecordSerializer {
-  /// One file's writer; a class, because the non-copyable writer has to live in a dictionary.
+  /// The writer of one file; a class, because a dictionary cannot hold the non-copyable `CSVFieldWriter`.
   private final class Table {
     var fields: CSVFieldWriter
     let output: RecordOutput
@@ -77,7 +77,7 @@ public final class CSVWriter: RecordSerializer {
     if notifications.fields.output.count >= flushThreshold { notifications.flush() }
   }
 
-  /// Every output has accepted everything so far.
+  /// Whether every output has accepted everything so far.
   public var isOpen: Bool { tables.values.allSatisfy(\.isOpen) }
 
   /// Passes what is buffered to the output.

@@ -2,7 +2,8 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 
-/// Where written records go. It returns `false` when nothing more can be written.
+/// Takes the bytes of written records, which are valid during the call; returns `false` when nothing more can be
+/// written.
 public typealias RecordOutput = (RawSpan) -> Bool
 
 /// Writes records as JSON Lines.
@@ -11,7 +12,7 @@ public final class JSONLinesWriter: RecordSerializer {
   private let flushThreshold: Int
   private let output: RecordOutput
   var facts: NotificationFacts
-  /// The output took everything so far.
+  /// Whether the output has accepted everything so far.
   public private(set) var isOpen = true
 
   /// - Parameter judging: how payloads are judged; `nil`: not at all.
@@ -39,7 +40,7 @@ public final class JSONLinesWriter: RecordSerializer {
     if fields.add(record) >= flushThreshold { flush() }
   }
 
-  /// Hands everything written to the output.
+  /// Passes what is buffered to the output.
   public func flush() {
     if isOpen && fields.output.count > 0 { isOpen = output(fields.output.bytes) }
     fields.output.removeAll()

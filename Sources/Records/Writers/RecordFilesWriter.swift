@@ -8,7 +8,9 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
   private var notifications: Writer
   private var others: [RecordType: Writer]
 
-  /// - Parameter writer: creates the writer of one type.
+  /// Creates one writer for each type of record.
+  ///
+  /// - Parameter writer: creates the writer of one type; what it throws is thrown.
   public init(_ writer: (RecordType) throws -> Writer) rethrows {
     notifications = try writer(.notification)
     var others: [RecordType: Writer] = [:]
@@ -16,7 +18,7 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
     self.others = others
   }
 
-  /// Every output has accepted everything so far.
+  /// Whether every output has accepted everything so far.
   public var isOpen: Bool { notifications.isOpen && others.values.allSatisfy(\.isOpen) }
 
   public func makeLane() -> sending any RecordLane { notifications.makeLane() }

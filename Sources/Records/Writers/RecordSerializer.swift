@@ -26,7 +26,7 @@ protocol RecordSerializer: RecordSink, AnyObject {
   func makeLaneWriter() -> sending any RecordSerializer
   /// Bytes of written notifications that were not passed to an output.
   var renderedCount: Int { get }
-  /// Exchanges those for others.
+  /// Exchanges these bytes for `rendered`.
   func exchange(_ rendered: inout ByteWriter)
   /// Passes everything written to the output.
   func flush()

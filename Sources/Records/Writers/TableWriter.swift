@@ -5,8 +5,9 @@ import PushModel
 
 /// Writes records as an aligned table for people: one line for each record, with its main fields, in order of time.
 ///
-/// A connection's row has the time of its end. At most `maximumRows` rows are held back for later records with earlier
-/// times; a record that comes too late follows rows with later times. A row without a time follows the one before it.
+/// A connection's row has the time of its end. At most `maximumRows` rows are held back until records with earlier
+/// times have been received; a record that is received too late follows rows with later times. A row without a time
+/// follows the row of the record before it.
 ///
 /// Bytes from the wire are shown without control characters, which could control a terminal.
 public final class TableWriter: RecordSink {
@@ -25,7 +26,7 @@ public final class TableWriter: RecordSink {
   private let notation: FateNotation
   private var fates: FateLookup
   private var verdicts: PayloadVerdicts?
-  /// The output took everything so far.
+  /// Whether the output has accepted everything so far.
   public private(set) var isOpen = true
 
   private struct Row {

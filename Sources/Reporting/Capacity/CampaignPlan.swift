@@ -7,40 +7,44 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
 
   /// A campaign at one share of errors.
   ///
-  /// In the first case the rate, sendings and reconnects are those of the trial that it is based on; in the others they
-  /// follow the goodput law, and are never better.
+  /// In the first case the rate, sendings and reconnects are those of the trial that the plan is based on; in the other
+  /// cases they follow the goodput law, and are never better.
   public struct Case: Sendable, Equatable, Encodable {
+    /// The share of rejected notifications, from 0 to 1.
     public var errorShare: Double
     /// Accepted notifications a second on one connection.
     public var perConnectionPerS: Double
     /// Accepted notifications a second on all measured connections together.
     public var acceptedPerS: Double
-    /// Sendings for each notification that is accepted: 1 without resends.
+    /// The number of sendings for each accepted notification: 1 without resends.
     public var sendingsEach: Double
-    /// In the first case as in the trial; in the others at the demand or, without one, at the accepted rate.
+    /// Reconnects a second: in the first case as in the trial; in the others at the demand or, without one, at the
+    /// accepted rate.
     public var reconnectsPerS: Double
+    /// The seconds that the target's notifications need; `nil` without a target.
     public var secondsForTarget: Double?
-    /// The connections needed to finish within the target's time.
+    /// The number of connections needed to finish within the target's time; `nil` without such a time.
     public var connections: Int?
-    /// The machines like this one that are needed, plus one, so that one may fail.
+    /// The number of machines like this one that are needed, and one more, so that one may fail; `nil` as above.
     public var hosts: Int?
   }
 
-  /// Share of errors that was measured without any on purpose.
+  /// The measured share of errors without deliberate faults, from 0 to 1.
   public var errorShare: Double
-  /// The bound of the share if there were no errors: it is below this, 3/n, with 95 % confidence.
+  /// The bound that the share is below with 95 % confidence, 3/n, if there were no errors; otherwise `nil`.
   public var errorShareBelow: Double?
-  /// The first is the measured share; then common questions.
+  /// The case of the measured share, then cases of common shares.
   public var cases: [Case]
-  /// Notifications a second that the target asks for.
+  /// Notifications a second that the target requires; `nil` without a time.
   public var demandPerS: Double?
   /// Bits a second on the wire, with TLS records and TCP/IP headers, at the demand or, without one, at the sustained
   /// rate.
   public var networkBitsPerS: Double
+  /// Bytes on the wire for each notification.
   public var bytesEach: Double
   /// The largest resident memory of the generator, in bytes.
   public var memoryBytes: Int
-  /// Questions that the numbers leave open.
+  /// Notes about what the numbers do not show.
   public var notes: [String] = []
 
   /// `nil` when no rate passed.

@@ -1,12 +1,14 @@
 import Measurement
 
-/// The analysis of a capacity run's trials: the laws that they follow, each checked against one more point.
+/// The analysis of a capacity run's trials: the laws that the trials follow, each checked against one more measurement.
 public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   /// A prediction and its measurement.
   public struct Check: Sendable, Equatable, Encodable {
-    /// Connections, or the share of errors.
+    /// The number of connections, or the share of errors.
     public var at: Double
+    /// The predicted throughput, in accepted notifications a second.
     public var predictedPerS: Double
+    /// The measured throughput, in accepted notifications a second.
     public var measuredPerS: Double
     /// The relative deviation of the measurement from the prediction: 0.05 is 5 % more.
     public var deviation: Double { predictedPerS > 0 ? measuredPerS / predictedPerS - 1 : 0 }
@@ -22,61 +24,81 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     }
   }
 
-  /// The universal scalability law over connections.
+  /// The universal scalability law over connections, see `ScalabilityFit`.
   public struct Scalability: Sendable, Equatable, Encodable {
+    /// γ, in notifications a second.
     public var gamma: Double
+    /// α, not negative.
     public var alpha: Double
+    /// β, not negative.
     public var beta: Double
-    /// Standard errors of the full law.
+    /// The standard errors of γ, α and β in the full law.
     public var gammaError: Double?
     public var alphaError: Double?
     public var betaError: Double?
-    /// The parameters are within these distances with 95 % confidence.
+    /// The half widths of the 95 % confidence intervals of γ, α and β.
     public var gammaHalfWidth: Double?
     public var alphaHalfWidth: Double?
     public var betaHalfWidth: Double?
+    /// The share of the variance that the law explains.
     public var rSquared: Double
+    /// The number of points.
     public var points: Int
     /// The number of connections above which throughput falls; absent if the trials do not show it, or if it exceeds
     /// twice the largest number measured.
     public var peak: Double?
+    /// The check by a trial that the fit does not include.
     public var check: Check?
   }
 
-  /// The goodput law of one connection: its accepted rate as a function of the share of errors.
+  /// The goodput law of one connection, see `GoodputLaw`: the accepted rate as a function of the share of errors.
   public struct Goodput: Sendable, Equatable, Encodable {
+    /// Notifications a second while nothing is rejected.
     public var streamingPerS: Double
+    /// The mean number of notifications that a rejection discards.
     public var discardedPerError: Double
+    /// Milliseconds from an error response to the first notification on the next connection.
     public var downtimeMs: Double
-    /// Share of errors while nothing was made bad on purpose.
+    /// The share of errors without deliberate faults, from 0 to 1.
     public var errorShare: Double
     public var check: Check?
   }
 
-  /// F/b + V of this generator, in microseconds of processor time.
+  /// The cost of notifications of this generator, in microseconds of processor time, see `BatchCost`.
   public struct Batching: Sendable, Equatable, Encodable {
+    /// F: the cost of a write.
     public var perWriteUs: Double
+    /// V: the cost of each notification.
     public var perNotificationUs: Double
-    /// F and V are within these distances with 95 % confidence.
+    /// The half widths of the 95 % confidence intervals of F and V.
     public var perWriteHalfWidthUs: Double?
     public var perNotificationHalfWidthUs: Double?
+    /// The share of the variance that the law explains.
     public var rSquared: Double
     /// The reason why F and V are inconclusive; absent if they are shown.
     public var notShown: String?
   }
 
-  /// A trial that went as fast as possible over the connections of the search, and took more than the search says can be
-  /// sustained.
+  /// A trial without a rate limit, over the connections of the search, in which more was accepted than the search found
+  /// to be sustained.
   public struct Contradiction: Sendable, Equatable, Encodable {
+    /// The trial's number.
     public var trial: Int
+    /// Accepted notifications a second.
     public var acceptedPerS: Double
   }
 
+  /// The trial that contradicts the search's result; `nil`: none does.
   public private(set) var contradiction: Contradiction?
+  /// The law over connections; `nil` if the trials do not determine it.
   public private(set) var scalability: Scalability?
+  /// The law over shares of errors; `nil` if the trials do not determine it.
   public private(set) var goodput: Goodput?
+  /// The law over batch sizes; `nil` if the trials do not determine it.
   public private(set) var batching: Batching?
+  /// The plan of a campaign; `nil` when no rate passed.
   public private(set) var plan: CampaignPlan?
+  /// Sentences about what makes the conclusions doubtful.
   public private(set) var warnings: [String] = []
 
   private enum CodingKeys: String, CodingKey {
@@ -85,6 +107,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     case warnings
   }
 
+  /// Computes all conclusions from the document's trials.
   public init(_ document: CapacityDocument) {
     let trials = document.trials
     let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }

@@ -7,7 +7,7 @@ import Measurement
 public struct CapacityDocument: Sendable, Equatable, Codable {
   /// How the search ended.
   public enum Ending: String, Sendable, Codable {
-    /// The rate held in a long trial, and a step above it failed twice.
+    /// The rate passed a long trial, and the rate a step above it failed twice.
     case found
     /// The rate passed; the generator was too slow to test higher ones.
     case generatorLimited = "generator_limited"
@@ -21,12 +21,19 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
 
   /// The settings of the search. Names end in their unit.
   public struct Settings: Sendable, Equatable, Codable {
+    /// The relative distance from the found rate to a rate that fails: 0.03 is 3 %.
     public var precision = 0.03
+    /// The length of a trial's measured phase.
     public var trialS = 10.0
+    /// The length of a long trial's measured phase.
     public var confirmS = 30.0
+    /// The time before each measured phase.
     public var settleS = 2.0
+    /// The maximum send lag (99th percentile).
     public var lagLimitUs = 50_000
+    /// The maximum share of rejected notifications.
     public var errorLimit = 0.01
+    /// The maximum share of second and later sendings.
     public var resentLimit = 0.1
     public init() {}
   }
@@ -34,6 +41,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   /// A campaign to plan: a number of notifications, optionally within a time.
   public struct Target: Sendable, Equatable, Codable {
     public var notifications: Int
+    /// The time in seconds; `nil`: none.
     public var withinS: Double?
 
     public init(notifications: Int, withinS: Double?) {
@@ -45,21 +53,25 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   /// 1 in documents of 0.1.0, whose `target` is named `campaign`; they are converted to the current schema when read.
   public var schema = 2
   public var kind = "capacity"
-  /// UTC, RFC 3339.
+  /// The time of the start: UTC, RFC 3339.
   public var started = ""
+  /// The time of the end: UTC, RFC 3339.
   public var ended = ""
   public var environment = Environment()
   /// The common settings of all trials, by their names in a plan file of `load`.
   public var plan: [String: RunResult.PlanValue] = [:]
   public var settings = Settings()
+  /// How the search ended.
   public var ending = Ending.interrupted
   /// Notifications a second that are sustained; absent when no rate passed.
   public var sustainedPerS: Double?
   /// The range of the sustained rate; absent if no rate passed, and in documents of 0.1.0.
   public var sustainedRange: SustainedRange?
-  /// Connections over which it was found.
+  /// The number of connections in the trials of the search.
   public var connections = 1
+  /// The campaign to plan; `nil`: none.
   public var target: Target?
+  /// The trials, in order: the search's, then the sweeps'.
   public var trials: [CapacityTrial] = []
 
   public init() {}
@@ -73,6 +85,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
 
   private enum AnalysisKey: String, CodingKey { case analysis }
 
+  /// Decodes a document of this schema or of 0.1.0.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     kind = try container.decode(String.self, forKey: .kind)

@@ -1,8 +1,8 @@
 /// A chart as one SVG: lines, areas, bars, points or a strip over two axes.
 ///
-/// It is a value; `svg` draws it. Values that are not finite are skipped, with a break in lines. Series of any length
+/// `svg` draws the chart. Values that are not finite are skipped, with a break in lines. Series of any length
 /// are thinned to the resolution in pixels, keeping the smallest and largest value of each pixel. All text is escaped.
-/// A chart without anything to draw says "no data". Colours come from variables with a light and a dark value.
+/// A chart without anything to draw shows "no data". Colours come from variables with a light and a dark value.
 package struct Chart: Sendable, Equatable {
   /// A text description of the chart, for readers who cannot see it; a page also prints it above the chart.
   package var title: String

@@ -8,7 +8,7 @@ import Measurement
 /// of each side, and if the medians differ by more than `floor`. For equal runs, assigned to the sides at random, at
 /// most 5 % of the comparisons report any difference.
 public struct Comparison: Sendable, Equatable, Encodable {
-  /// The summary of a figure's values.
+  /// The result of comparing a figure's values on both sides.
   public enum Judgement: String, Sendable, Encodable {
     case better, worse
     /// The sides differ significantly, but neither direction is an improvement.
@@ -17,7 +17,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case same
     /// The difference is significant, but smaller than usual differences between runs on one machine.
     case small
-    /// Fewer than `fewestRuns` of a side have it.
+    /// Fewer than `fewestRuns` runs of a side have the figure.
     case tooFew = "too_few"
     /// The figure was not computed in the same way in all runs.
     case notComparable = "not_comparable"
@@ -29,6 +29,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
 
   /// The values of a figure on one side.
   public struct Side: Sendable, Equatable, Encodable {
+    /// The median; `nil` without values.
     public var median: Double?
     /// The values of the runs that have the figure, in the order of the runs.
     public var values: [Double]
@@ -36,6 +37,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
 
   /// A figure on both sides.
   public struct Row: Sendable, Equatable, Encodable {
+    /// The figure's name, as in `RunFigure`.
     public var figure: String
     public var a: Side
     public var b: Side
@@ -43,8 +45,9 @@ public struct Comparison: Sendable, Equatable, Encodable {
     public var ratio: Double?
     /// Two-sided p of the Mann-Whitney U test; `nil` for figures that are not judged.
     public var p: Double?
-    /// Corrected by Holm for all figures that are judged.
+    /// The same p, corrected by Holm's method for the number of judged figures.
     public var pHolm: Double?
+    /// The result of comparing the sides.
     public var judgement: Judgement
 
     package var unit: Unit { RunFigure.named(figure)?.unit ?? .plain }
@@ -52,10 +55,12 @@ public struct Comparison: Sendable, Equatable, Encodable {
     private enum CodingKeys: String, CodingKey { case figure, a, b, ratio, p, pHolm, judgement }
   }
 
+  /// The version of the document's fields.
   public let schema = 1
   public let kind = "compare"
-  /// The runs' names.
+  /// The names of the runs of side a.
   public let a: [String]
+  /// The names of the runs of side b.
   public let b: [String]
   /// The names of the figures that are judged.
   public let judged: [String]
@@ -63,6 +68,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
   public let rows: [Row]
   /// The differences in setup between the runs: ideally only the intended one.
   public let differences: [SetupDifference]
+  /// Sentences about what makes the comparison doubtful.
   public let warnings: [String]
 
   private enum CodingKeys: String, CodingKey {
@@ -80,7 +86,12 @@ public struct Comparison: Sendable, Equatable, Encodable {
   /// The larger median has to exceed the smaller by this factor. 0 differs from every other value.
   package static let floor = 1.15
 
-  /// - Parameter figures: the names of the figures to judge.
+  /// Compares the runs of two sides.
+  ///
+  /// - Parameters:
+  ///   - a: the runs of one side, with their names.
+  ///   - b: the runs of the other side.
+  ///   - figures: the names of the figures to judge; unknown names are ignored.
   public init(_ a: [RunResult.Part], _ b: [RunResult.Part], judging figures: [String] = mainFigures) {
     self.a = a.map(\.name)
     self.b = b.map(\.name)

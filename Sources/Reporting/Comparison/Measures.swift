@@ -3,7 +3,7 @@ import Measurement
 /// The methods by which the figures of some runs were computed: rates, latencies and shares computed by different
 /// methods are not comparable, though they have the same names.
 struct Measures {
-  /// The names of the runs of each way, the oldest way first.
+  /// The methods, the oldest first, each with the names of its runs.
   private let ways: [(name: String, runs: [String])]
 
   init(_ parts: [RunResult.Part]) {
@@ -26,7 +26,7 @@ struct Measures {
 }
 
 extension RunResult {
-  /// The way in which a document's figures were computed, by the versions that do so.
+  /// The method by which a document's figures were computed, named by the versions that use it.
   static func nameOfMeasure(_ measuredBy: Int?) -> String {
     switch measuredBy {
     case nil: "apnscope 0.1.0"

@@ -1,13 +1,17 @@
 import Measurement
 
-/// A setting or a machine's property that differs between runs.
+/// A setting, or a property of the machine, that differs between runs.
 public struct SetupDifference: Sendable, Equatable, Encodable {
+  /// The name of the option in a plan, or of the property.
   public var name: String
-  /// The distinct values of each side; "-" for missing ones.
+  /// The distinct values of side a, sorted; "-" for a missing value.
   public var a: [String]
+  /// The distinct values of side b, likewise.
   public var b: [String]
 
+  /// Whether runs of one side differ.
   public var isWithinASide: Bool { a.count > 1 || b.count > 1 }
+  /// Whether this is a property of the machine, and not a setting.
   public var isOfTheMachine: Bool { Self.machine.contains { $0.name == name } }
 
   /// Settings that define the load: runs that differ in one of them had different loads.

@@ -14,7 +14,8 @@ package struct HistoryChart: Sendable {
     self.runs = runs.compactMap { run in run.figures[figure].map { (run, $0) } }
   }
 
-  /// The runs whose figures were computed in the same way; in a mixture, those computed like this version's.
+  /// The runs whose figures were computed in the same way; in a mixture, the runs that were computed as by this
+  /// version.
   package var comparable: [(run: RunHistory.Run, value: Double)] {
     isMixed ? runs.filter { !$0.run.hasOldMeasure } : runs
   }

@@ -1,15 +1,16 @@
 import GRDB
 
-/// Why a history cannot be used, with its file's name.
+/// Why a history cannot be used; the description contains the file's name.
 public struct HistoryError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Kind: Sendable, Equatable {
+    /// The file cannot be opened or created.
     case cannotOpen
     /// The file is not a history.
     case notAHistory
-    /// A newer program has made it.
+    /// The file was written by a newer version of the program.
     case newerSchema
-    /// Another program holds it.
+    /// Another process has locked the file.
     case locked
     /// The disk is full, or the file is damaged.
     case failed

@@ -9,7 +9,7 @@ import Measurement
 /// figures of `RunFigure.all` and `sustained_per_s` as REAL (times in microseconds), and `document`, the JSON. Any
 /// SQLite program can read it; several processes may append at the same time.
 public final class RunHistory: Sendable {
-  /// "apnh" in the header says whose file it is.
+  /// "apnh" in the header identifies the file as a history.
   private static let applicationID: Int32 = 0x6170_6e68
   private static let version: Int32 = 1
   /// Seconds that an append waits for another one.
@@ -18,19 +18,23 @@ public final class RunHistory: Sendable {
   private let database: DatabaseQueue
   private let path: String
 
-  /// A run as it was kept.
+  /// A row of the history.
   public struct Run: Sendable, Equatable {
     /// The run's number, from 1, in the order in which runs were appended.
     public var number: Int
+    /// `load` or `capacity`.
     public var kind: String
-    /// UTC, RFC 3339.
+    /// The time of the start: UTC, RFC 3339.
     public var started: String
+    /// The version that made the result.
     public var apnscope: String
+    /// The host on which the run was made.
     public var host: String
+    /// The command line of the run.
     public var command: String
-    /// The figures that the run has, by name.
+    /// The figures of the run by name; times in microseconds.
     public var figures: [String: Double]
-    /// The run was interrupted.
+    /// Whether the run was interrupted.
     public var wasInterrupted: Bool
     /// The method by which the figures were computed, as in `RunResult.measuredBy`.
     public var measuredBy: Int?
@@ -62,7 +66,7 @@ public final class RunHistory: Sendable {
   /// The names of figures that a history has columns for.
   package static let figureNames = RunFigure.all.map(\.name) + ["sustained_per_s"]
 
-  /// Opens a history to append to, and creates it if missing.
+  /// Opens a history to append to, and creates the file if missing.
   public init(appendingTo path: String) throws(HistoryError) {
     try Self.check(path, creating: true)
     self.path = path
@@ -160,13 +164,18 @@ public final class RunHistory: Sendable {
 
   // MARK: appending
 
-  /// - Parameter document: the result as JSON.
+  /// Appends the result of a load. Other processes may append at the same time.
+  ///
+  /// - Parameters:
+  ///   - result: gives the row's figures.
+  ///   - document: the result as JSON.
   public func append(_ result: RunResult, document: String) throws(HistoryError) {
     var figures: [String: Double] = [:]
     for figure in RunFigure.all { figures[figure.name] = figure.value(result) }
     try append(result.kind, result.started, result.environment, figures, document)
   }
 
+  /// Appends the result of a search for capacity, likewise.
   public func append(_ result: CapacityDocument, document: String) throws(HistoryError) {
     let figures = result.sustainedPerS.map { ["sustained_per_s": $0] } ?? [:]
     try append(result.kind, result.started, result.environment, figures, document)
@@ -175,7 +184,7 @@ public final class RunHistory: Sendable {
   private func append(
     _ kind: String, _ started: String, _ environment: Environment, _ figures: [String: Double], _ document: String
   ) throws(HistoryError) {
-    // The names are ours, never anybody's input.
+    // The names are constants of this program, never input.
     let names = figures.keys.sorted()
     let columns = ["kind", "started", "apnscope", "host", "command", "document"] + names
     let values: [(any DatabaseValueConvertible)?] =
@@ -209,8 +218,8 @@ public final class RunHistory: Sendable {
   /// The latest runs, in the order in which they were appended.
   ///
   /// - Parameters:
-  ///   - kind: only runs of this kind; `nil`: of every kind.
-  ///   - last: the maximum number; `nil`: all.
+  ///   - kind: selects the runs of a kind; `nil`: all kinds.
+  ///   - last: the maximum number of runs; `nil`: all.
   public func runs(kind: String? = nil, last: Int? = nil) throws(HistoryError) -> [Run] {
     do {
       return try database.read { database in
@@ -246,7 +255,7 @@ public final class RunHistory: Sendable {
     return Value.fromDatabaseValue(stored)
   }
 
-  /// A run's document; `nil` if the run does not exist.
+  /// The document of the run with this number, as JSON; `nil` if the run does not exist.
   public func document(_ number: Int) throws(HistoryError) -> String? {
     do {
       return try database.read {

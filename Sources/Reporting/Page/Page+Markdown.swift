@@ -1,7 +1,9 @@
 extension Page {
-  /// A file that belongs beside a Markdown text.
+  /// A file to be stored in the folder of the Markdown text.
   public struct Attachment: Sendable, Equatable {
+    /// The file's name, without a folder.
     public var name: String
+    /// The file's content: an SVG document.
     public var text: String
   }
 

@@ -3,6 +3,7 @@
 /// `html` is a self-contained page: no network, no other file, no script. `markdown(charts:)` is for Git hosts, with
 /// the charts as separate SVG files. All text is escaped in both.
 public struct Page: Sendable, Equatable {
+  /// The title, as plain text.
   public var title: String
   /// One line below the title.
   package var subtitle: Prose

@@ -13,7 +13,7 @@ extension RunReport {
       .init("how it is known"),
     ])
     let rates = result.rates
-    // A document written by apnscope has all of them here.
+    // A document written by apnscope has all of these rates here.
     let (written, accepted, bytes) = (
       rates.writtenPerS ?? .nan, rates.acceptedPerS ?? .nan, rates.writtenBytesPerS ?? .nan
     )

@@ -75,7 +75,7 @@ extension RunReport {
     }
   }
 
-  /// One row for each of the plan's connections, with all its lives.
+  /// One row for each of the plan's connections, with its states over time.
   private var strip: Block {
     let timeline = result.timeline
     guard !timeline.spans.isEmpty else {
@@ -161,7 +161,7 @@ extension RunReport {
     case .idle: "idle for too long"
     case .lifetime: "its limit of time, notifications or memory was reached"
     case .local: "this side: at the end of the run, to isolate a bad notification, or after a failure here"
-    // A load counts no others.
+    // A load counts no other causes.
     case .handshakeFailed, .refused, .frameTimeout, .tlsError, .feedbackLost, .memory: ""
     }
   }

@@ -1,7 +1,7 @@
 import Bytes
 import Measurement
 
-/// The rate that the plan asks for, and how much of it was measured.
+/// The planned rate, and the measured share of it.
 extension RunReport {
   /// `50,000/s over 4 connections for 20s`; of a merged result it is the first part's.
   var whatWasAsked: String {

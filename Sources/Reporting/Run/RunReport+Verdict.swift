@@ -70,7 +70,7 @@ extension RunReport {
     return Section("Verdict", blocks)
   }
 
-  /// Whether the run has rates. Documents without phases do not say, and have some.
+  /// Whether the run has rates. Documents without phases have rates.
   var isMeasured: Bool { result.reasonForNoRates == nil }
 
   /// The reason why the verdict is not green although nothing failed. Older documents without outcomes are judged by

@@ -2,14 +2,14 @@ import Measurement
 
 /// The report of one load run: the request, the outcome, its reasons, and its use for planning.
 ///
-/// It measures nothing; every number comes from the result, or from the two optional documents.
+/// A report measures nothing; every number comes from the result, or from the two optional documents.
 public struct RunReport: Sendable {
   public var result: RunResult
   /// The gateway's books of the same run.
   public var ledger: Ledger?
   /// An earlier run to compare with.
   public var baseline: RunResult?
-  /// The command line that makes this report.
+  /// The arguments of the command line that makes this report, for the footer; empty: unknown.
   public var command: [String]
 
   public init(_ result: RunResult, ledger: Ledger? = nil, baseline: RunResult? = nil, command: [String] = []) {
@@ -19,6 +19,7 @@ public struct RunReport: Sendable {
     self.command = command
   }
 
+  /// The report as a page.
   public var page: Page {
     var sections = [verdict, capacity, setup, phases, throughput, lag, errors, connections, batches, resources]
     if let baseline { sections.append(comparison(with: baseline)) }
@@ -147,7 +148,7 @@ extension Chart {
     let largest = shown.map(\.element.of.maximum).max() ?? 0
     let smallest = shown.map { max(1, $0.element.of.quantile(0.5)) }.min() ?? 1
     let isFar = largest / smallest > 30
-    // The smallest of all values may be far below the rest, and says little.
+    // The smallest of all values may be far below the rest, and means little.
     let least = shown.map { max(1, $0.element.of.quantile(0.05)) }.min() ?? 1
     return Chart(
       title: title, x: .percentile(),

@@ -4,7 +4,7 @@
 public struct BatchCost: Sendable, Equatable {
   /// A measured cost at one batch size.
   public struct Point: Sendable, Equatable {
-    /// Notifications of a write, on average.
+    /// The mean number of notifications of a write, at least 1.
     public var batch: Double
     /// The cost of one notification, in any unit of time or processor time.
     public var cost: Double
@@ -20,26 +20,28 @@ public struct BatchCost: Sendable, Equatable {
 
   /// Why no law can be fitted.
   public enum Problem: Error, Sendable, Equatable {
-    /// Two unknowns need two different sizes at least.
+    /// Two unknowns need points at two different batch sizes at least.
     case tooFewPoints
     /// A batch below 1, a cost or weight that is not positive, or a value that is not a number.
     case badPoint
   }
 
-  /// F and V, in the unit of the points. Never negative.
+  /// F, in the unit of the points; never negative.
   public let perWrite: Double
+  /// V, in the unit of the points; never negative.
   public let perNotification: Double
-  /// The half widths of the 95 % confidence intervals of F and V (Student's t), also for one held at 0; `nil` unless
-  /// there are more points than unknowns.
+  /// The half widths of the 95 % confidence intervals of F and V (Student's t), also of a parameter that is held at 0;
+  /// `nil` unless there are more points than unknowns.
   public let perWriteHalfWidth: Double?
   public let perNotificationHalfWidth: Double?
+  /// The share of the variance that the law explains, at most 1.
   public let rSquared: Double
 
   /// The least R² of a conclusive fit: below it, points differ by more than batches explain, and F and V are
   /// meaningless.
   package static let leastRSquared = 0.9
 
-  /// F and V are worth showing: their errors are known, and they explain most of what differs.
+  /// Whether F and V are reliable: their errors are known, and they explain most of the variance.
   public var isConclusive: Bool { perWriteHalfWidth != nil && rSquared >= Self.leastRSquared }
 
   init(
@@ -49,8 +51,8 @@ public struct BatchCost: Sendable, Equatable {
     (perWriteHalfWidth, perNotificationHalfWidth) = (halfWidths?.write, halfWidths?.notification)
   }
 
-  /// Least squares of the relative errors: costs of small batches are many times those of large ones, and would
-  /// dominate otherwise.
+  /// Fits the law by least squares of the relative errors: the costs of small batches are many times the costs of large
+  /// batches, and would dominate otherwise.
   public init(_ points: [Point]) throws(Problem) {
     guard
       points.allSatisfy({

@@ -23,10 +23,10 @@ package enum EventShare: Sendable, Equatable {
   /// The 95 % confidence interval of the share; `nil` if there were no tries, or if the seconds cannot show whether
   /// events are independent or in bursts: fewer than 20 seconds, or other events than the total's.
   ///
-  /// It is Wilson's score interval (1927), which stays between 0 and 1 however rare the events are, for the effective
-  /// number of independent tries: the tries divided by the ratio of the variance of the seconds' events, by batch
-  /// means, to the variance of independent events. Simulated series of 20 to 300 s, nominally 95 %: it holds the true
-  /// share in at least 94 %, with 5 to 300 independent events, in bursts of 5 or 50, or with a frequency that is
+  /// The interval is Wilson's score interval (1927), which stays between 0 and 1 however rare the events are, for the
+  /// effective number of independent tries: the tries divided by the ratio of the variance of the seconds' events, by
+  /// batch means, to the variance of independent events. Simulated series of 20 to 300 s, nominally 95 %: it holds the
+  /// true share in at least 94 %, with 5 to 300 independent events, in bursts of 5 or 50, or with a frequency that is
   /// correlated from second to second (AR(1), φ 0.8); without the ratio it is 14 to 98 %.
   package static func interval(events: Int, of tries: Int, seconds: [Second]) -> ClosedRange<Double>? {
     guard tries > 0, (0...tries).contains(events), seconds.count >= 20 else { return nil }

@@ -1,8 +1,8 @@
 /// The cost of errors: how many notifications a second are accepted when one in N is rejected.
 ///
-/// With each rejection the connection ends. L notifications after the bad one are discarded, and for the time T until
-/// the first one on the new connection nothing is written: `G = N / ((N + L)/R + T)` for one connection with the
-/// streaming rate R.
+/// With each rejection the connection ends. L notifications after the rejected one are discarded, and nothing is
+/// written for the time T until the first notification on the new connection: `G = N / ((N + L)/R + T)` for one
+/// connection with the streaming rate R.
 ///
 ///     |── N good ones ──|bad|── L discarded ──|   T   |── N good ones ──|…
 ///     |<──────────── (N + L) / R ────────────>|
@@ -17,7 +17,8 @@ public struct GoodputLaw: Sendable, Equatable {
   /// never exceed. `nil`: not measured.
   public var ceiling: Double?
 
-  /// `nil` unless the rate is positive and finite, and the other values are finite and not negative.
+  /// A law with these parameters; `nil` unless the rate is positive and finite, and the other values are finite and not
+  /// negative.
   public init?(streamingRate: Double, discarded: Double, downtime: Double) {
     guard streamingRate > 0, streamingRate.isFinite, discarded >= 0, discarded.isFinite, downtime >= 0,
       downtime.isFinite
@@ -27,7 +28,7 @@ public struct GoodputLaw: Sendable, Equatable {
     self.downtime = downtime
   }
 
-  /// G₁ if a share p = 1/N is rejected. For p = 0 it is R; for p = 1, one notification is tried in each L/R + T.
+  /// G₁, in notifications a second, if a share p = 1/N is rejected. For p = 0 the result is R.
   public func goodput(errorShare: Double) -> Double {
     guard errorShare > 0 else { return streamingRate }
     let good = 1 / min(1, errorShare)
@@ -36,8 +37,10 @@ public struct GoodputLaw: Sendable, Equatable {
 
   /// The goodput of c connections together: `min(c·G₁, K / ((1 + pL)·c_msg + p·h))`, and no more than `ceiling`.
   ///
-  /// - Parameter cores: K, and the processor time of notifications and handshakes, of the side that runs out of cores
-  ///   first.
+  /// - Parameters:
+  ///   - errorShare: p, from 0 to 1.
+  ///   - connections: c, not negative.
+  ///   - cores: K, c_msg and h of the side whose cores are the first to be fully used; `nil`: no such limit.
   public func goodput(errorShare: Double, connections: Int, cores: Cores?) -> Double {
     let share = min(1, max(0, errorShare))
     let together = min(Double(max(0, connections)) * goodput(errorShare: share), ceiling ?? .infinity)
@@ -48,11 +51,11 @@ public struct GoodputLaw: Sendable, Equatable {
 
   /// The number of cores, and the processor time in seconds that notifications and handshakes need.
   public struct Cores: Sendable, Equatable {
-    /// K.
+    /// K, the number of cores.
     public var count: Double
     /// c_msg, seconds of processor time for a notification.
     public var secondsPerNotification: Double
-    /// h, the processor time of a connection's handshake in seconds.
+    /// h, seconds of processor time for the handshake of a connection.
     public var secondsPerHandshake: Double
 
     public init(_ count: Double, secondsPerNotification: Double, secondsPerHandshake: Double) {

@@ -1,8 +1,8 @@
 /// Whether two sets of values differ, by their ranks alone: the U test of Mann and Whitney, two-sided.
 ///
-/// It assumes nothing about the distribution, and a single outlier cannot decide it. Up to 40 values p is exact, ties
-/// included: it counts all ways to deal the ranks to both sides. Above, p is that of the normal distribution, corrected
-/// for ties and continuity.
+/// The test assumes nothing about the distribution, and a single outlier cannot decide it. Up to 40 values p is exact,
+/// ties included, from all ways to divide the ranks between both sides. Above, p is that of the normal distribution,
+/// corrected for ties and continuity.
 package struct MannWhitney: Sendable, Equatable {
   package enum Problem: Error, Sendable, Equatable {
     /// A side has no values.

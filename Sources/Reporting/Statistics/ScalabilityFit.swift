@@ -1,13 +1,15 @@
 /// The universal scalability law X(N) = γN / (1 + α(N − 1) + βN(N − 1)), fitted to measured throughput.
 ///
 /// γ is the throughput at N = 1, α the contention (serialized share), β the coherency cost: with β > 0 throughput is
-/// largest at N = √((1 − α)/β), and lower beyond. Least squares of X itself, by Levenberg and Marquardt from the fit of
-/// the law's linear form N/X; α and β are held at 0 when they would be negative. (Gunther, "Guerrilla Capacity
-/// Planning", chapters 4 to 6.)
+/// largest at N = √((1 − α)/β), and lower beyond. The fit is by least squares of X itself, with the algorithm of
+/// Levenberg and Marquardt from the fit of the law's linear form N/X; α and β are held at 0 when they would be
+/// negative. (Gunther, "Guerrilla Capacity Planning", chapters 4 to 6.)
 public struct ScalabilityFit: Sendable, Equatable {
   /// A measured throughput at a number of connections.
   public struct Point: Sendable, Equatable, Codable {
+    /// N, at least 1.
     public var count: Double
+    /// X in any unit, above 0.
     public var throughput: Double
 
     public init(_ count: Double, _ throughput: Double) {
@@ -20,33 +22,39 @@ public struct ScalabilityFit: Sendable, Equatable {
   public enum Problem: Error, Sendable, Equatable {
     /// Three unknowns need measurements at three different N at least.
     case tooFewPoints
-    /// N is below 1, a throughput is not positive, or one of them is not a number.
+    /// N is below 1, a throughput is not positive, or one of these values is not a number.
     case badPoint
     /// No law fits the points.
     case noFit
   }
 
-  /// The number of points below which a fitted law says little about the gateway.
+  /// The number of points below which a fitted law means little for the gateway.
   package static let fewPoints = 6
 
+  /// γ, in the unit of throughput.
   public let gamma: Double
+  /// α, not negative.
   public let alpha: Double
+  /// β, not negative.
   public let beta: Double
-  /// Standard errors of the full law, also where α or β is held at 0; `nil` with three points, which leave nothing over.
+  /// The standard errors of the parameters in the full law, also where α or β is held at 0; `nil` with three points,
+  /// which leave no degree of freedom.
   public let gammaError: Double?
   public let alphaError: Double?
   public let betaError: Double?
   /// The half widths of the 95 % confidence intervals of the parameters (Student's t), whether noise is equal at all N
-  /// or proportional to throughput; `nil` if the errors are.
+  /// or proportional to throughput; `nil` if the standard errors are.
   public let gammaHalfWidth: Double?
   public let alphaHalfWidth: Double?
   public let betaHalfWidth: Double?
-  /// Share of the variance that the law explains.
+  /// The share of the variance that the law explains, at most 1.
   public let rSquared: Double
+  /// The number of points.
   public let points: Int
   /// The largest N that was measured.
   public let largest: Double
 
+  /// Whether there are fewer points than a reliable fit needs: 6.
   public var hasFewPoints: Bool { points < Self.fewPoints }
 
   /// The N with the largest throughput; `nil` if the points do not determine it: β may as well be 0, or the peak is
@@ -63,7 +71,7 @@ public struct ScalabilityFit: Sendable, Equatable {
     return Self.value([gamma, alpha, beta], count)
   }
 
-  /// Throws `Problem`.
+  /// Fits the law to points at three different N or more.
   public init(_ points: [Point]) throws(Problem) {
     guard
       points.allSatisfy({ $0.count >= 1 && $0.count <= 1e6 && $0.throughput > 0 && $0.throughput <= 1e15 })

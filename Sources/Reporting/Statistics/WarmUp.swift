@@ -50,8 +50,8 @@ extension WarmUp {
   /// The length in seconds below which short bins cannot distinguish a warm-up from chance.
   package static let shortestS = 10.0
 
-  /// Finds the warm-up of rates in short bins of equal length, say 100 ms. MSER-5 alone would find one in 30 to 50 % of
-  /// series that are steady from the beginning.
+  /// Finds the warm-up of rates in short bins of equal length, for example 100 ms. MSER-5 alone would find one in 30 to
+  /// 50 % of series that are steady from the beginning.
   ///
   /// A beginning counts as warm-up only if leaving it out changes the mean by 1 % or more, if its mean differs from the
   /// rest's by more than their uncertainty, and if four fifths of it are on the same side of the rest's mean: one stall

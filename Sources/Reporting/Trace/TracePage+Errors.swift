@@ -79,7 +79,7 @@ extension TracePage {
     }
   }
 
-  /// Discarded notifications that were too many to be looked for again.
+  /// Discarded notifications beyond the limit up to which resends are searched.
   var notFollowed: Int { inspection.findings.first { $0.kind == .lostNotTracked }?.count ?? 0 }
 
   private var charts: [Block] {

@@ -3,9 +3,9 @@ import Measurement
 /// The report of a decoded trace: its notifications, the cost of errors, and findings.
 public struct TracePage: Sendable {
   public var report: TraceReport
-  /// The command line that makes this report.
+  /// The arguments of the command line that makes this report, for the footer; empty: unknown.
   public var command: [String]
-  /// Connections and error responses that tables list.
+  /// The maximum number of connections, and of error responses, that a table lists.
   public var rows: Int
 
   public init(_ report: TraceReport, command: [String] = [], rows: Int = 50) {
@@ -20,6 +20,7 @@ public struct TracePage: Sendable {
   /// Rows of the strip; more would be thinner than can be seen.
   static let stripRows = 250
 
+  /// The report as a page.
   public var page: Page {
     var sections = [glance]
     // A trace of the feedback service alone has nothing else to show.

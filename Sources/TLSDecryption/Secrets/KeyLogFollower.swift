@@ -19,7 +19,7 @@ package final class KeyLogFollower {
   /// Longer than a line. A line that is read twice, or cut at its beginning, does no harm.
   private static let overlap = 4_096
 
-  /// - Parameter paths: key logs. Their present content is read by others; this reads what is appended.
+  /// - Parameter paths: key logs. The follower reads what is appended from now on.
   package init(_ paths: [String], maximumLength: Int, maximumLines: Int) {
     files = paths.map { File(path: $0, read: max(0, (Self.size(of: $0) ?? 0) - Self.overlap)) }
     self.maximumLength = maximumLength

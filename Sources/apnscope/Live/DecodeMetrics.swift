@@ -6,7 +6,7 @@ import NIOPosix
 import Records
 import Synchronization
 
-/// Serves the totals of a decoding to Prometheus while it goes on.
+/// Serves the totals of a decoding to Prometheus while it runs.
 final class DecodeMetrics: Sendable {
   private let totals = Mutex(SummaryRecord())
   private let endpoint = Mutex<MetricsEndpoint?>(nil)

@@ -108,7 +108,7 @@ struct EffectivePlan {
   private mutating func addConnections(_ options: ConnectionOptions, _ plan: LoadPlan) {
     let connections = plan.connections
     number("connections", connections.count)
-    // More have nothing to do.
+    // A thread without a connection would have no work.
     number("threads", min(plan.threads, connections.count), given: options.threads?.value)
     let batching = plan.batching
     text("batch", batching.notifications == .max ? "\(batching.bytes)B" : "\(batching.notifications)")

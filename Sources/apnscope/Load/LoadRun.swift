@@ -81,7 +81,7 @@ struct LoadRun {
   /// The exit status, the most important first; `nil` for success.
   static func status(of result: RunResult, isGivenUp: Bool, isInterrupted: Bool) -> ExitCode? {
     let broken = result.verdict.invariants.filter { !$0.holds }
-    // Interrupted runs, and those without a gateway, do not warn about unanswered markers.
+    // Interrupted runs, and runs without a gateway, do not warn about unanswered markers.
     if broken.contains(where: { !$0.isAboutProof }) { return ExitStatus.brokenBooks }
     if isGivenUp { return ExitStatus.unavailable }
     if isInterrupted { return ExitStatus.interrupted }
@@ -90,7 +90,7 @@ struct LoadRun {
     return result.verdict.thresholds.contains { !$0.passed } ? ExitStatus.thresholdFailed : nil
   }
 
-  /// The file that stays when this process is killed; only of a result that goes to a file.
+  /// The file that is left when this process is killed; only for a result that is written to a file.
   private func partialResult(
     of file: WholeDocument?, _ environment: Environment, _ settings: EffectivePlan
   ) throws -> PartialResult? {
@@ -107,7 +107,7 @@ struct LoadRun {
     complain("--threshold is for the whole stream: 'apnscope merge' evaluates it when the segments are joined")
   }
 
-  /// Standard output is the result's, so where it listens is said on standard error.
+  /// Starts the metrics endpoint. Its address is written to standard error, because standard output is for the result.
   private func startMetrics(_ runner: LoadRunner) async throws -> MetricsEndpoint? {
     guard let address = command.result.metrics?.address else { return nil }
     do {

@@ -85,7 +85,7 @@ struct Merge: ParsableCommand {
     transform: Count.parse)
   var maxResults = Count(10_000)
 
-  /// The file of the result; `nil`: it goes to no file.
+  /// The file of the result; `nil`: standard output.
   private var outputFile: String? { OutputFile.file(output) }
   /// The format of standard output.
   private var shown: ResultOptions.Format { output == OutputFile.standardOutput ? .json : format }

@@ -114,7 +114,7 @@ struct MergeInputs {
       try note(data, name)
       inspections.append(.init(name, try ResultDocument.inspection(in: data, name)))
     case .document, .foreign:
-      // This reports the reason.
+      // `result(in:_:)` throws the reason.
       if isNamed { _ = try ResultDocument.result(in: data, name) }
       complain("\(name): not a result of 'load' or an inspection; skipped")
     }

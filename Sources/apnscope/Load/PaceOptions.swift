@@ -57,7 +57,7 @@ struct PaceOptions: ParsableArguments {
       default: TimeSpan(.seconds(10))), transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
 
-  /// The options that say when made notifications are due.
+  /// The options that determine the due times of generated notifications.
   static let paced = ["rate", "rate-per-connection", "stage", "poisson"]
 
   /// The names of the pace options that the user set.

@@ -9,8 +9,8 @@ import Synchronization
 
 /// The result of an unfinished run, in `FILE.part` beside its output, which remains if the process is killed.
 ///
-/// It is replaced atomically about once a second, on a separate low-priority thread, and removed when the result is
-/// written.
+/// The file is replaced atomically about once a second, on a separate low-priority thread, and removed when the result
+/// is written.
 final class PartialResult: Sendable {
   /// The suffix of the output's name.
   static let suffix = ".part"
@@ -31,7 +31,7 @@ final class PartialResult: Sendable {
   private let environment: Environment
   private let plan: [String: RunResult.PlanValue]
   private let state = Mutex(State())
-  /// Held while the file is written, which may take long; so it is not what `keep` asks.
+  /// Locked while the file is written, which may take long; so `keep` uses `state`.
   private let target: Mutex<Target>
   private let pool = NIOThreadPool(numberOfThreads: 1)
 

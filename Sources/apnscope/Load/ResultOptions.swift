@@ -52,7 +52,7 @@ struct ResultOptions: ParsableArguments {
       valueName: "host:port"), transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
 
-  /// The file of the result; `nil`: it goes to no file.
+  /// The file of the result; `nil`: standard output.
   var file: String? { OutputFile.file(output) }
   /// The format of standard output.
   var shown: Format { output == OutputFile.standardOutput ? .json : format }

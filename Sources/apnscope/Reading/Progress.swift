@@ -1,7 +1,7 @@
 import Dissection
 
-/// One line on standard error that says how far a long reading has come; nothing when that is not a terminal or the
-/// file is small.
+/// The progress of a long reading, as one line on standard error; nothing if standard error is no terminal, or the file
+/// is small.
 struct Progress {
   private static let smallestFile = 64 << 20
 

@@ -112,7 +112,7 @@ extension ExitStatus {
   static func code(for reading: Reading, strict: Bool) -> ExitCode {
     if reading.isCopyCut { return interrupted }
     let failure = reading.failure.map { code(for: $0) }
-    // Ctrl-C is how a live capture ends, and no excuse for what failed before.
+    // Ctrl-C is the normal end of a live capture, whose earlier failures count.
     if Interrupt.isRequested { return reading.isLive ? failure ?? interrupted : interrupted }
     if let failure { return failure }
     guard strict else { return .success }

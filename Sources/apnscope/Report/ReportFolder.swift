@@ -71,7 +71,7 @@ struct ReportFolder {
   }
 
   /// Writes the page in both forms, and the documents. An earlier report stays unchanged if there is no space for all
-  /// of them.
+  /// files.
   func write(_ page: Page, _ documents: [(name: String, bytes: [UInt8])]) throws(FileFailure) {
     let markdown = page.markdown()
     try folder.write(
@@ -83,7 +83,7 @@ struct ReportFolder {
   /// Throws when a file of the folder cannot be written; changes nothing.
   func check(_ name: String) throws(FileFailure) { try folder.check(name) }
 
-  /// Removes the charts of an earlier report that had more of them.
+  /// Removes the further charts of an earlier report that had more charts.
   private func removeCharts(after count: Int) {
     var number = count + 1
     while unsafe unlink("\(folder.path)chart-\(number).svg") == 0 { number += 1 }
