@@ -141,9 +141,11 @@ struct LoadResultTests {
     #expect(result.resources.cpuSystemS == 4 && result.resources.maxRssBytes == 5)
     #expect(result.phases.map(\.name) == [.connect, .measured, .drain] && result.phases.map(\.seconds) == [1, 10, 2])
     #expect(result.phases[1].sendings == tally.sendings.result && result.phases[1].skipped == tally.skipped)
-    #expect(result.phases[1].binary.errorResponses == ["8": 301, "10": 302] && result.phases[1].latency == result.latency)
+    #expect(
+      result.phases[1].binary.errorResponses == ["8": 301, "10": 302] && result.phases[1].latency == result.latency)
     #expect(result.phases[1].rates?.writtenPerS == result.rates.writtenPerS)
-    #expect(result.phases[1].batches == result.batches && result.phases[1].binary.lossWindow == result.binary.lossWindow)
+    #expect(
+      result.phases[1].batches == result.batches && result.phases[1].binary.lossWindow == result.binary.lossWindow)
     #expect(result.phases[2].rates?.writtenPerS == Double(all.sendings.written - tally.sendings.written) / 2)
   }
 

@@ -309,7 +309,8 @@ struct MergedFieldsTests {
   @Test("A histogram of another unit is found wherever it stands")
   func units() throws {
     var wrong: [(inout RunResult) -> Void] = [
-      { $0.latency.sendLagOwnUs = LatencyHistogram(.bytes) }, { $0.phases[0].binary.lossWindow = LatencyHistogram(.bytes) },
+      { $0.latency.sendLagOwnUs = LatencyHistogram(.bytes) },
+      { $0.phases[0].binary.lossWindow = LatencyHistogram(.bytes) },
       { $0.phases[0].latency?.drainUs = LatencyHistogram(.bytes) },
       { $0.phases[0].latency?.sendLagGatewayUs = LatencyHistogram(.bytes) },
       { $0.phases[0].batches?.bytes = LatencyHistogram(.count) },

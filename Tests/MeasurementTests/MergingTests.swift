@@ -85,7 +85,8 @@ struct MergingTests {
       #expect(merged[keyPath: path] == total(path), "\(path)")
     }
     for status in ["7", "8", "10"] {
-      #expect((merged.binary.errorResponses[status] ?? 0) == parts.reduce(0) { $0 + ($1.binary.errorResponses[status] ?? 0) })
+      #expect(
+        (merged.binary.errorResponses[status] ?? 0) == parts.reduce(0) { $0 + ($1.binary.errorResponses[status] ?? 0) })
     }
     let suites = parts.compactMap(\.connections.suites)
     #expect(
