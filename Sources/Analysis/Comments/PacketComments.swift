@@ -86,10 +86,7 @@ package final class PacketComments: RecordSink {
   // MARK: records
 
   package func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let notification = Push(fields, frame)
-    receive(
-      digest: SentNotification.digest(token: notification.token, payload: notification.payload), at: place, index: index
-    )
+    receive(digest: NotificationIdentity(fields, frame).digest, at: place, index: index)
   }
 
   package func receive(

@@ -28,9 +28,11 @@ struct StoryRow: BitwiseCopyable {
     static let hasToken = Flags(rawValue: 32)
     /// It matches the selection, as far as known so far.
     static let isSelected = Flags(rawValue: 16)
+    /// `NotificationIdentity.isRecognisable`.
+    static let isRecognisable = Flags(rawValue: 64)
   }
 
-  /// Token and payload.
+  /// `NotificationIdentity.keys`.
   var content = ContentKey.zero
   var token = ContentKey.zero
   var topic = ContentKey.zero
