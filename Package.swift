@@ -251,7 +251,8 @@ let package = Package(
     .testTarget(
       name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], exclude: ["Results"],
       swiftSettings: settings),
-    .testTarget(name: "OutputSchemaTests", dependencies: ["OutputSchema", "Payload"], swiftSettings: settings),
+    .testTarget(
+      name: "OutputSchemaTests", dependencies: ["Measurement", "OutputSchema", "Payload"], swiftSettings: settings),
     .testTarget(
       name: "LoadTestTests",
       dependencies: [

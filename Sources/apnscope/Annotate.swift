@@ -20,7 +20,7 @@ struct Annotate: ParsableCommand {
         8 invalid token: #7 refused, 26 after it discarded, 20 of them not seen again: 6 recovered, 20 lost
 
       #7 is the notification with index 7 of its connection in the records of 'decode'. A notification is sent again when \
-      one with its token and payload follows, on any connection of the capture. What became of the discarded ones over all \
+      one with its token and payload follows, on any connection of the capture, however many are between. What became of the discarded ones over all \
       of their sendings is counted by the outcomes of 'follow': lost only where nothing that the capture does not show \
       could hold another sending.
 
@@ -47,7 +47,7 @@ struct Annotate: ParsableCommand {
 
     @Option(
       help: ArgumentHelp(
-        "Notifications, responses and malformed stretches that get comments; further ones get none, and comments then do not say what was sent again.",
+        "Notifications, responses and malformed stretches that get comments; further ones get none.",
         valueName: "count"))
     var maxComments = 1_000_000
 
@@ -82,24 +82,33 @@ struct Annotate: ParsableCommand {
     var pipeline = try decoding.pipeline([input])
     if try pipeline.keepStandardInput(for: .comments) { throw ExitStatus.interrupted }
     let fates = try pipeline.read(into: FateIndex(maximumRanges: limits.maxFateRanges), isQuiet: true).sink
-    let stories = try stories(&pipeline)
-    let found = PacketComments(fates: fates, stories: stories, limit: comments.maxComments)
+    let sendings = try sendings(&pipeline)
+    let found = PacketComments(fates: fates, sendings: sendings, limit: comments.maxComments)
     let reading = try pipeline.read(into: found).reading
     if let failure = reading.failure { throw ExitStatus.code(for: failure) }
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    try write(found, of: pipeline.inputs[0], to: output, rights, isComplete: fates.connectionsNotKept == 0)
+    let copy = try write(found, of: pipeline.inputs[0], to: output, rights)
+    if found.omitted > 0 { complain("\(found.omitted) further records have no comments (--max-comments)") }
+    if sendings.lossesNotKept > 0 {
+      complain("comments do not say what became of \(sendings.lossesNotKept) discarded notifications (--max-comments)")
+    }
+    if fates.connectionsNotKept > 0 {
+      complain("some fates are not known, so comments are missing (--max-fate-ranges)")
+    }
+    complain("\(copy.comments) of \(copy.packets) packets have comments")
   }
 
-  /// The outcomes of all notifications.
-  private func stories(_ pipeline: inout RecordingPipeline) throws -> TraceReport.Stories {
-    let tally = StoryTally(listed: comments.maxComments)
+  /// What was discarded and sent again in the whole capture, exactly: what does not fit into --max-memory goes to
+  /// temporary files.
+  private func sendings(_ pipeline: inout RecordingPipeline) throws -> DiscardedNotifications {
+    let found = DiscardedNotifications(limit: comments.maxComments)
     var options = StoryCollector.Options()
     options.writesTokens = false
     options.apply(limits)
-    let collector = StoryCollector(options, into: tally)
+    let collector = StoryCollector(options, into: found)
     _ = try pipeline.read(into: collector, isQuiet: true)
     try collector.writeOrFail()
-    return tally.stories
+    return found
   }
 
   /// The most permissions that a copy gets: the capture's own.
@@ -112,8 +121,8 @@ struct Annotate: ParsableCommand {
   }
 
   private func write(
-    _ notes: PacketComments, of input: RecordingInput, to output: ReplacedFile, _ rights: mode_t, isComplete: Bool
-  ) throws {
+    _ notes: PacketComments, of input: RecordingInput, to output: ReplacedFile, _ rights: mode_t
+  ) throws -> CommentedCopy {
     let options = DecodingOptions(selection: selection, secrets: secrets, limits: limits).dissectionOptions.capture
     var progress = Progress()
     defer { progress.end() }
@@ -134,8 +143,6 @@ struct Annotate: ParsableCommand {
     progress.end()
     if Interrupt.isRequested { throw ExitStatus.interrupted }
     try output.finish(atMost: copy.holdsSecrets ? 0o600 : rights)
-    if notes.omitted > 0 { complain("\(notes.omitted) further records have no comments (--max-comments)") }
-    if !isComplete { complain("some fates are not known, so comments are missing (--max-fate-ranges)") }
-    complain("\(copy.comments) of \(copy.packets) packets have comments")
+    return copy
   }
 }

@@ -136,7 +136,7 @@ struct AnnotateCommandTests {
     }
   }
 
-  @Test("Beyond the limit nothing is said of what was never sent again") func limit() throws {
+  @Test("Fewer comments say the same of what was sent again") func limit() throws {
     try Command.inFolder { command in
       try command.trace("known-bad-and-errors.pcap")
       let outcome = try command.run(
@@ -144,7 +144,8 @@ struct AnnotateCommandTests {
       #expect(outcome.status == 0)
       #expect(outcome.errors.contains("further records have no comments (--max-comments)"), "\(outcome.errors)")
       let comments = try comments(in: command)
-      #expect(!comments.isEmpty && comments.values.allSatisfy { !$0.contains("again") })
+      #expect(comments.values.contains { $0.contains("1 sent again in packet 29, 1 not seen again") })
+      #expect(!comments.keys.contains { $0 > 16 })
     }
   }
 

@@ -136,18 +136,4 @@ struct SendingsTests {
       #expect(found.payload == Array(expected.payload.prefix(60)) && found.payloadLength == expected.payload.count)
     }
   }
-
-  @Test("A malformed frame without token or payload is not recognised again; a whole one is another notification")
-  func malformed() {
-    let place = RecordPlace(connection: 1, time: .none, packet: 1, offset: 0, length: 5)
-    let fields = PushFields(fitting: ([2, 0, 0, 0, 0] as [UInt8]).rawBytes)
-    func digest(_ token: [UInt8], _ payload: [UInt8]) -> UInt64 {
-      SentNotification(
-        malformed: fields, token: token.rawBytes, payload: payload.rawBytes, at: place, index: 0, isSelected: true
-      ).digest
-    }
-    #expect(digest([], [1]) == 0 && digest([1], []) == 0)
-    #expect(
-      digest([1], [2]) != 0 && digest([1], [2]) != SentNotification.digest(token: [1].rawBytes, payload: [2].rawBytes))
-  }
 }

@@ -1,4 +1,5 @@
 import BinaryProtocol
+import Measurement
 
 extension PacketComments {
   func text(of note: Note, on connection: Int) -> String {
@@ -14,7 +15,7 @@ extension PacketComments {
       }
       let verb = response.response.status.acceptsNamed ? "accepted" : "refused"
       return "error response \(Self.status(response)): #\(named) \(verb)" + loss(response, on: connection)
-    case .discarded(let range): return text(ofDiscarded: lost[range], on: connection)
+    case .discarded(let range): return text(ofDiscarded: discarded[range], on: connection)
     case .again(let range, let first):
       let verb = range.count == 1 ? "repeats" : "repeat discarded ones, first"
       return "\(Self.text(range)) \(verb) #\(first.index) of connection \(first.connection) (packet \(first.packet))"
@@ -35,29 +36,28 @@ extension PacketComments {
   private func loss(_ response: Response, on connection: Int) -> String {
     guard response.discarded > 0 else { return "" }
     let discarded = ", \(response.discarded) after it discarded"
-    // Above the limit some that were sent again are not known.
-    guard omitted == 0 else { return discarded }
-    let never = response.neverAgain
+    guard let loss = sendings.loss(on: connection) else { return discarded }
+    let never = loss.neverAgain
     let again =
       never > 0
-      ? ", \(never) of them not seen again" : response.sentAgain == response.discarded ? ", all sent again" : ""
-    let outcomes = outcomesOfDiscarded(on: connection)
-      .map { "\($0.count) \($0.name.replacing("_", with: " "))" }.joined(separator: ", ")
-    return discarded + again + (outcomes.isEmpty ? "" : ": " + outcomes)
+      ? ", \(never) of them \(ResendWords.notSeenAgain)"
+      : loss.sentAgain == response.discarded ? ", all \(ResendWords.sentAgain)" : ""
+    let outcomes = loss.outcomes.map { "\($0.count) \($0.outcome.words)" }
+    return discarded + again + ": " + outcomes.joined(separator: ", ")
   }
 
-  private func text(ofDiscarded part: ArraySlice<Lost>, on connection: Int) -> String {
+  private func text(ofDiscarded part: ArraySlice<DiscardedNotifications.Sending>, on connection: Int) -> String {
     guard let first = part.first, let last = part.last else { return "" }
     var text = Self.text(first.place.index...last.place.index) + " discarded"
     if let response = lastResponse(on: connection), let named = response.named {
       text += " after #\(named) (\(Self.status(response)))"
     }
-    guard omitted == 0 else { return text }
     let packets = part.compactMap(\.again)
     let never = part.count { $0.isRecognisable && $0.again == nil }
-    guard let earliest = packets.min() else { return never > 0 ? text + ", not seen again" : text }
+    guard let earliest = packets.min() else { return never > 0 ? text + ", \(ResendWords.notSeenAgain)" : text }
     let place = Set(packets).count == 1 ? "in packet \(earliest)" : "from packet \(earliest) on"
-    if packets.count == part.count { return text + ", sent again \(place)" }
-    return text + ", \(packets.count) sent again \(place)" + (never > 0 ? ", \(never) not seen again" : "")
+    if packets.count == part.count { return text + ", \(ResendWords.sentAgain) \(place)" }
+    return text + ", \(packets.count) \(ResendWords.sentAgain) \(place)"
+      + (never > 0 ? ", \(never) \(ResendWords.notSeenAgain)" : "")
   }
 }

@@ -39,7 +39,7 @@ struct ConnectionTally {
     self.opened = opened
   }
 
-  /// - Parameter known: the digest of token and payload, if it is known.
+  /// - Parameter known: the digest of the notification's identity, if it is known.
   @inline(__always)
   mutating func note(
     _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, index: Int, digest known: UInt64? = nil,
@@ -51,7 +51,7 @@ struct ConnectionTally {
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
     shared.note(fields, token, payload, place)
-    let digest = known ?? SentNotification.digest(token: token, payload: payload)
+    let digest = known ?? NotificationIdentity(fields, frame).digest
     let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: true)
     shared.judge(fields, frame, sent, place)
     note(sent, token, payload, place, &shared)
@@ -65,7 +65,7 @@ struct ConnectionTally {
   ) {
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
-    let digest = SentNotification.digest(token: token, payload: payload)
+    let digest = NotificationIdentity(fields, frame).digest
     let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: false)
     shared.judgeOther(fields, frame, sent, place)
     note(sent, token, payload, place, &shared)
@@ -80,8 +80,8 @@ struct ConnectionTally {
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
     if isSelected { shared.note(time: place.time) }
-    let sent = SentNotification(
-      malformed: fields, token: token, payload: payload, at: place, index: index, isSelected: isSelected)
+    let digest = NotificationIdentity(fields, frame, isMalformed: true).digest
+    let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: isSelected)
     note(sent, token, payload, place, &shared)
   }
 

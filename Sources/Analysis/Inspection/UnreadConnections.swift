@@ -105,70 +105,37 @@ struct UnreadConnections {
       rows.append(InspectionReport.FindingRow(kind, count: count, text: text))
     }
     let hasRead = summary.hasRead
-    if isSelection && !hasRead { add(.nothingRead, 1, "no notification, error response or feedback is selected") }
+    if isSelection && !hasRead { add(.nothingRead, 1, FindingKind.nothingSelectedSentence) }
     if isSelection && summary.connections == 0 { return rows }
-    if !isSelection && !hasRead { add(.nothingRead, 1, Self.nothing(summary)) }
+    if !isSelection && !hasRead { add(.nothingRead, 1, FindingKind.nothingReadSentence(summary)) }
     // Without a connection the first finding already states it.
     if !isSelection, let packets = summary.unreadPackets, summary.connections > 0 {
-      add(
-        .unreadPackets, packets,
-        "\(packets) of the \(summary.packets) packets \(packets == 1 ? "is" : "are") not read: "
-          + (summary.unread ?? []).joined(separator: "; "))
+      add(.unreadPackets, packets, FindingKind.unreadPacketsSentence(packets, summary))
     }
-    func are(_ count: Int) -> String { count == 1 ? "is" : "are" }
     let encrypted = max(0, encrypted - encryptedOfDevices)
     let withoutSecret = min(max(0, withoutSecret - encryptedOfDevices), encrypted)
     if encrypted > 0 {
       add(
         .undecryptedConnection, encrypted,
-        "\(encrypted) of \(total) connections \(are(encrypted)) encrypted"
-          + (withoutSecret == encrypted
-            ? "; give --keys with the secrets" : "; the record of each connection says what is missing"))
+        FindingKind.undecryptedSentence(encrypted, of: total, onlySecretsMissing: withoutSecret == encrypted))
     }
     if partlyEncrypted > 0 {
-      add(
-        .partlyDecrypted, partlyEncrypted,
-        "\(partlyEncrypted) of \(total) connections \(partlyEncrypted == 1 ? "was" : "were") not wholly decrypted")
+      add(.partlyDecrypted, partlyEncrypted, FindingKind.partlyDecryptedSentence(partlyEncrypted, of: total))
     }
-    if ofDevices > 0 {
-      add(
-        .devicePort, ofDevices,
-        "\(ofDevices) of \(total) connections \(are(ofDevices)) on port 5223, where devices get their pushes from APNs: "
-          + "providers send on 2195, and no key log of a provider decrypts the connection of a device")
-    }
+    if ofDevices > 0 { add(.devicePort, ofDevices, FindingKind.devicePortSentence(ofDevices, of: total)) }
     // Other protocols are reported only if nothing of this protocol was read.
     let shown = hasRead ? strangers : strangers.merging(kinds) { $0 + $1 }
     let sorted = shown.sorted { ($1.value, $0.key.port, $0.key.name) < ($0.value, $1.key.port, $1.key.name) }
     for (kind, count) in sorted.prefix(Self.listed) {
-      let which = "\(count) \(count == 1 ? "connection" : "connections") on port \(kind.port)"
-      let isOne = count == 1
-      add(
-        .otherProtocol, count,
-        kind.other.map { "\(which) \(are(count)) \($0.name)\($0.advice)" }
-          ?? "\(which) \(isOne ? "uses" : "use") no protocol that is known here; --port \(kind.port)=gateway reads \(isOne ? "it" : "them") as a gateway's"
-      )
+      let other = kind.other.map { "\($0.name)\($0.advice)" }
+      add(.otherProtocol, count, FindingKind.otherProtocolSentence(count, port: kind.port, other: other))
     }
     let more = sorted.dropFirst(Self.listed).reduce(0) { $0 + $1.value } + (hasRead ? 0 : uncounted)
-    if more > 0 { add(.otherProtocol, more, "\(more) further connections speak another protocol") }
+    if more > 0 { add(.otherProtocol, more, FindingKind.otherProtocolsSentence(more)) }
     if !hasRead && empty > 0 {
-      add(.emptyConnection, empty, "\(empty) of \(total) connections carried no data")
+      add(.emptyConnection, empty, FindingKind.emptyConnectionSentence(empty, of: total))
     }
     return rows
-  }
-
-  private static func nothing(_ summary: InspectionReport.Summary) -> String {
-    if summary.connections > 0 {
-      let count = summary.connections == 1 ? "1 connection" : "\(summary.connections) connections"
-      return "no notifications or feedback found in \(count)"
-    }
-    guard summary.packets > 0 else { return "no notifications or feedback found: there are no packets" }
-    let list = (summary.unread ?? []).joined(separator: "; ")
-    if let unread = summary.unreadPackets {
-      return "no notifications or feedback found: \(unread) of the \(summary.packets) packets "
-        + "\(unread == 1 ? "is" : "are") not read: \(list)"
-    }
-    return "no notifications or feedback found: none of the \(summary.packets) packets belongs to a TCP connection"
-      + (list.isEmpty ? "" : ": \(list)")
   }
 }
 

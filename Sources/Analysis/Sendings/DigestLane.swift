@@ -13,8 +13,7 @@ struct DigestLane: RecordLane {
 
   @inline(__always)
   mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let digest = SentNotification.digest(
-      token: frame.extracting(fields.token.range), payload: frame.extracting(fields.payload.range))
+    let digest = NotificationIdentity(fields, frame).digest
     lane.frames.append(fields, frame, at: lane.offset(of: frame), place, index: index, digest: digest)
   }
 

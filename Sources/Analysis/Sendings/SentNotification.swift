@@ -4,11 +4,9 @@ import PacketCapture
 import PushModel
 import Records
 
-/// A sending of a notification. The notification is recognised when it is sent again by token and payload, regardless of
-/// its identifier.
+/// A sending of a notification.
 struct SentNotification {
-  /// The digest of token and payload; 0: the token is missing or, in a malformed frame, either of the two, so that the
-  /// notification cannot be recognised.
+  /// `NotificationIdentity.digest`.
   let digest: UInt64
   let time: Timestamp
   let connection: Int
@@ -28,24 +26,6 @@ struct SentNotification {
   init(_ fields: PushFields, digest: UInt64, at place: RecordPlace, index: Int, isSelected: Bool) {
     self.digest = digest
     self.isSelected = isSelected
-    (time, connection, self.index) = (place.time, place.connection, index)
-    expiration = fields.expiration ?? 0
-  }
-
-  /// The digest of token and payload; 0 without a token.
-  @inline(__always)
-  static func digest(token: RawSpan, payload: RawSpan) -> UInt64 {
-    token.byteCount == 0 ? 0 : ContentDigest(payload, seed: ContentDigest.seed(from: token)).value | 1
-  }
-
-  /// A frame with bad items is another notification than one whose items fit.
-  init(
-    malformed fields: PushFields, token: RawSpan, payload: RawSpan, at place: RecordPlace, index: Int,
-    isSelected: Bool
-  ) {
-    self.isSelected = isSelected
-    let isWhole = token.byteCount > 0 && payload.byteCount > 0
-    digest = isWhole ? ~Self.digest(token: token, payload: payload) | 1 : 0
     (time, connection, self.index) = (place.time, place.connection, index)
     expiration = fields.expiration ?? 0
   }

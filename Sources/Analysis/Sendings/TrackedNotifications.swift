@@ -202,21 +202,17 @@ struct TrackedNotifications {
     if open[record.connection]?.isEmpty == true { open[record.connection] = nil }
   }
 
-  /// Calls `body` with the sendings of each notification, in order of time.
-  func forEachStory(_ body: ([Sending]) -> Void) {
-    var story: [Sending] = []
-    for ends in stories {
-      story.removeAll(keepingCapacity: true)
-      var place = Int(ends.first)
-      while place >= 0 {
-        story.append(sendings[place])
-        place = Int(sendings[place].narrow.next)
-      }
-      story.sort {
-        SendingPlace(time: $0.time.nanoseconds, connection: $0.connection, index: $0.index)
-          < SendingPlace(time: $1.time.nanoseconds, connection: $1.connection, index: $1.index)
-      }
-      body(story)
+  /// The number of notifications.
+  var count: Int { stories.count }
+
+  /// The sendings of a notification, by its number from 0, in the order in which they were tracked.
+  func sendings(of number: Int) -> [Sending] {
+    var result: [Sending] = []
+    var place = Int(stories[number].first)
+    while place >= 0 {
+      result.append(sendings[place])
+      place = Int(sendings[place].narrow.next)
     }
+    return result
   }
 }

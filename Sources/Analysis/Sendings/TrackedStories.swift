@@ -43,8 +43,6 @@ struct TrackedStories {
   /// Selected sendings of expired notifications that were not followed.
   private let lateNotTracked: Int
 
-  private typealias Sending = TrackedNotifications.Sending
-
   /// - Parameters:
   ///   - unseen: what the recording does not show.
   ///   - topics: the topics of connections.
@@ -53,67 +51,32 @@ struct TrackedStories {
     repeatAfter: Int64 = StoryCollector.Options().repeatAfter
   ) {
     var longestResend: Int64 = 0
-    Self.forEachStory(of: tracked, topics, repeatAfter) { facts, _ in
-      longestResend = max(longestResend, facts.longestResend)
+    var store = TrackedSendings(tracked, topics)
+    store.makeStories(repeatAfter: repeatAfter) { _, _ in
+    } story: {
+      longestResend = max(longestResend, $0.longestResend)
     }
     let view = unseen.view(longestResend: longestResend)
     gaps = view.gaps
     lateNotTracked = tracked.lateNotTracked
-    Self.forEachStory(of: tracked, topics, repeatAfter) { note($0, $1, view) }
-  }
-
-  private static func forEachStory(
-    of tracked: TrackedNotifications, _ topics: ProviderTopics, _ repeatAfter: Int64,
-    _ body: (StoryFacts, [Sending]) -> Void
-  ) {
-    tracked.forEachStory { sendings in
-      let first = topics.topic(of: sendings.first?.connection ?? 0)
-      if sendings.allSatisfy({ topics.topic(of: $0.connection) == first }) {
-        return forEachStory(of: sendings, topic: first, isOfUnknownProvider: false, repeatAfter, body)
-      }
-      var byTopic: [ContentKey: [Sending]] = [:]
-      for sending in sendings { byTopic[topics.topic(of: sending.connection), default: []].append(sending) }
-      for (topic, sendings) in byTopic.sorted(by: { $0.key < $1.key }) {
-        forEachStory(of: sendings, topic: topic, isOfUnknownProvider: byTopic[.zero] != nil, repeatAfter, body)
-      }
+    store = TrackedSendings(tracked, topics)
+    var sendings: [SendingPlace: [StoryRow]] = [:]
+    store.makeStories(repeatAfter: repeatAfter) { row, story in
+      sendings[story, default: []].append(row)
+    } story: { facts in
+      note(facts, sendings.removeValue(forKey: facts.first.place) ?? [facts.first], view)
     }
   }
 
-  /// Calls `body` with each story of one content and topic.
-  private static func forEachStory(
-    of sendings: [Sending], topic: ContentKey, isOfUnknownProvider: Bool, _ repeatAfter: Int64,
-    _ body: (StoryFacts, [Sending]) -> Void
-  ) {
-    var part: [Sending] = []
-    var fold: StoryFold?
-    func end() {
-      guard var facts = fold?.facts else { return }
-      facts.isOfUnknownProvider = isOfUnknownProvider
-      body(facts, part)
-    }
-    for sending in sendings {
-      let row = StoryRow(sending, topic: topic)
-      if fold?.continues(row, repeatAfter: repeatAfter) == true {
-        fold?.add(row)
-      } else {
-        end()
-        fold = StoryFold(row)
-        part.removeAll(keepingCapacity: true)
-      }
-      part.append(sending)
-    }
-    end()
-  }
-
-  private mutating func note(_ facts: StoryFacts, _ sendings: [Sending], _ view: UnseenSendings.View) {
+  private mutating func note(_ facts: StoryFacts, _ sendings: [StoryRow], _ view: UnseenSendings.View) {
     let (outcome, reason) = facts.outcome(in: view)
     let sentAgain = Self.sentAgain(sendings)
     for (place, sending) in sendings.enumerated() where sending.fate == .discarded && sending.loss >= 0 {
-      losses[sending.loss, default: Loss()].outcomes[outcome, default: 0] += 1
-      if sentAgain[place] { losses[sending.loss]?.sentAgain += 1 }
+      losses[Int(sending.loss), default: Loss()].outcomes[outcome, default: 0] += 1
+      if sentAgain[place] { losses[Int(sending.loss)]?.sentAgain += 1 }
     }
     guard facts.isSelected else { return }
-    func firstPacket(_ isShown: (Sending) -> Bool) -> Int? {
+    func firstPacket(_ isShown: (StoryRow) -> Bool) -> Int? {
       var first: Int?
       for sending in sendings where sending.packet > 0 && isShown(sending) {
         first = min(first ?? .max, sending.packet)
@@ -122,7 +85,7 @@ struct TrackedStories {
     }
     outcomes[outcome, default: 0] += 1
     if let reason { openReasons[reason, default: 0] += 1 }
-    for sending in sendings where sending.isSelected { self.sendings[sending.fate.fate] += 1 }
+    for sending in sendings where sending.flags.contains(.isSelected) { self.sendings[sending.fate.fate] += 1 }
     switch (outcome, facts.seen) {
     case (.lost, _): lost.note(packet: firstPacket { $0.fate == .discarded })
     case (.open, .lost):
@@ -140,15 +103,13 @@ struct TrackedStories {
     }
   }
 
-  /// Whether each sending was discarded and followed by another one, which was not discarded by the same response.
-  private static func sentAgain(_ sendings: [Sending]) -> [Bool] {
+  /// Whether each sending was discarded and sent again.
+  private static func sentAgain(_ sendings: [StoryRow]) -> [Bool] {
     var sentAgain = [Bool](repeating: false, count: sendings.count)
-    // The response that discarded all later sendings, if a single one did.
-    var later: (loss: Int, isOnly: Bool)?
-    for (place, sending) in sendings.enumerated().reversed() {
-      if let later { sentAgain[place] = sending.fate == .discarded && (!later.isOnly || later.loss != sending.loss) }
-      let isOnly = sending.loss >= 0 && later.map { $0.isOnly && $0.loss == sending.loss } ?? true
-      later = (sending.loss, isOnly)
+    var relations = SendingRelations()
+    for (place, sending) in sendings.enumerated() {
+      let resent = relations.next(sending.fate, on: sending.connection).resent
+      for before in place - resent..<place { sentAgain[before] = true }
     }
     return sentAgain
   }
@@ -209,18 +170,5 @@ extension FateCounts {
       case .unknown: unknown = newValue
       }
     }
-  }
-}
-
-extension StoryRow {
-  init(_ sending: TrackedNotifications.Sending, topic: ContentKey) {
-    self.init(.sending, connection: sending.connection, index: sending.index)
-    time = sending.time.nanoseconds
-    packet = sending.packet
-    fate = sending.fate
-    expiration = sending.expiration
-    self.topic = topic
-    if sending.expiration != 0 { flags.insert(.hasExpiration) }
-    if sending.isSelected { flags.insert(.isSelected) }
   }
 }

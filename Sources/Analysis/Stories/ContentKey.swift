@@ -17,7 +17,7 @@ struct ContentKey: BitwiseCopyable, Comparable, Hashable {
     (high, low) = (Self.hash(context, 1, add), Self.hash(context, 2, add))
   }
 
-  /// The key of a notification with this token and payload.
+  /// The key of a notification with this token and payload: see `NotificationIdentity`.
   init(_ token: ContentKey, _ payload: ContentKey, isMalformed: Bool) {
     func add(to hasher: inout Hasher) {
       hasher.combine(payload)

@@ -35,6 +35,8 @@ package struct StoryRecord: Sendable {
   package var topic: String?
   /// The items do not fit its frames.
   package var isMalformed: Bool
+  /// It can be recognised when it is sent again. Not a field of the record.
+  package var isRecognisable = true
   /// One of its sendings is selected.
   package var isSelected = true
   package var sent: Int
@@ -58,8 +60,11 @@ package struct SendingRecord: Sendable {
   package var status: UInt8?
   package var identifier: UInt32?
   package var expiration: UInt32?
+  /// What it is to the story's sendings before it. Not a field of the record.
+  package var relation: SendingRelation
 
-  init(_ row: StoryRow) {
+  init(_ row: StoryRow, _ relation: SendingRelation) {
+    self.relation = relation
     (connection, index, packet) = (row.connection, row.index, row.packet)
     time = Timestamp(nanoseconds: row.time)
     fate = row.fate.fate

@@ -91,56 +91,19 @@ extension StoryCollector {
 
   // MARK: stories
 
-  /// Stories of one content that wait for another one with a topic; further ones count as an unknown provider's.
-  private static let maximumWaiting = 1_024
-
   private func writeStories(
     _ sorter: RowSorter<ContentOrder>, _ summary: inout StorySummary
   ) throws(UnnamedFile.Failure) {
     let stories = RowSorter<StoryOrder>(memory: options.memory / 8, folder: options.folder)
     let sendings = RowSorter<FoldedOrder>(memory: options.memory / 4, folder: options.folder)
-    var rows = try sorter.sorted()
-    var fold: StoryFold?
+    var store = try sorter.sorted()
     var longestResend: Int64 = 0
-    // Stories without a topic come first within their content: they wait until it is known whether others have one.
-    var waiting: [StoryFacts] = []
-    var withoutTopic: ContentKey?
-    func settle(_ isOfUnknownProvider: Bool) throws(UnnamedFile.Failure) {
-      for var facts in waiting {
-        facts.isOfUnknownProvider = isOfUnknownProvider
-        try stories.append(facts)
-      }
-      waiting.removeAll(keepingCapacity: true)
-    }
-    func end(_ fold: StoryFold) throws(UnnamedFile.Failure) {
-      var facts = fold.facts
+    try store.makeStories(repeatAfter: options.repeatAfter) { (row, story) throws(UnnamedFile.Failure) in
+      try sendings.append(FoldedSending(story: story, row: row))
+    } story: { (facts) throws(UnnamedFile.Failure) in
       longestResend = max(longestResend, facts.longestResend)
-      guard hasSeveralTopics else { return try stories.append(facts) }
-      let isSame = withoutTopic == facts.first.content
-      if facts.first.topic != .zero || !isSame || waiting.count >= Self.maximumWaiting {
-        try settle(isSame)
-      }
-      if facts.first.topic == .zero {
-        withoutTopic = facts.first.content
-        return waiting.append(facts)
-      }
-      facts.isOfUnknownProvider = isSame
       try stories.append(facts)
     }
-    while let row = try rows.next() {
-      if var open = fold, open.takes(row, repeatAfter: options.repeatAfter) {
-        // The only sending of a story is in its facts.
-        if open.sent == 1 { try sendings.append(FoldedSending(story: open.place, row: open.first)) }
-        open.add(row)
-        try sendings.append(FoldedSending(story: open.place, row: row))
-        fold = open
-      } else {
-        if let fold { try end(fold) }
-        fold = StoryFold(row)
-      }
-    }
-    if let fold { try end(fold) }
-    try settle(false)
     let view = unseen.view(longestResend: longestResend)
     try write(stories, sendings, view, &summary)
   }
@@ -165,10 +128,12 @@ extension StoryCollector {
         output.begin(try record(of: story, outcome, reason))
       }
       // Both are in the order of first sendings.
-      if story.sent == 1, isWanted { output.receive(SendingRecord(story.first)) }
+      if story.sent == 1, isWanted { output.receive(SendingRecord(story.first, .first)) }
+      var relations = SendingRelations()
       for _ in 0..<(story.sent == 1 ? 0 : story.sent) {
         guard let sending = try sendings.next() else { break }
-        if isWanted { output.receive(SendingRecord(sending.row)) }
+        let relation = relations.next(sending.row.fate, on: sending.row.connection)
+        if isWanted { output.receive(SendingRecord(sending.row, relation)) }
       }
       if isWanted { output.endStory() }
     }
@@ -201,7 +166,8 @@ extension StoryCollector {
       outcome: outcome, seen: story.seen, openReason: reason, token: try string(at: first.tokenPlace),
       payload: try string(at: first.payloadPlace),
       topic: try string(at: first.topicPlace).map { String(decoding: $0, as: UTF8.self) },
-      isMalformed: first.flags.contains(.isMalformed), isSelected: story.isSelected, sent: story.sent,
+      isMalformed: first.flags.contains(.isMalformed),
+      isRecognisable: first.flags.contains(.isRecognisable), isSelected: story.isSelected, sent: story.sent,
       firstSent: Timestamp(nanoseconds: first.time), lastSent: Timestamp(nanoseconds: story.lastTime),
       recoveredAfter: outcome == .recovered ? story.recoveredAfter : nil, observedFor: story.observedFor(until: end))
   }

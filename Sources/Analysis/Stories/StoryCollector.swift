@@ -119,13 +119,13 @@ package final class StoryCollector: RecordSink {
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
     if selection.takes(place, token: token, identifier: fields.identifier) { row.flags.insert(.isSelected) }
-    // Absent and empty tokens differ.
-    row.token = ContentKey(token, in: fields.token.isPresent ? .present : .absent)
-    let payloadKey = ContentKey(payload, in: fields.payload.isPresent ? .present : .absent)
-    row.content = ContentKey(row.token, payloadKey, isMalformed: isMalformed)
+    let identity = NotificationIdentity(fields, frame, isMalformed: isMalformed)
+    if identity.isRecognisable { row.flags.insert(.isRecognisable) }
+    let keys = identity.keys
+    (row.content, row.token) = (keys.notification, keys.token)
     do throws(UnnamedFile.Failure) {
       if fields.token.isPresent { row.tokenPlace = try contents.keep(token, key: row.token) }
-      if fields.payload.isPresent { row.payloadPlace = try contents.keep(payload, key: payloadKey) }
+      if fields.payload.isPresent { row.payloadPlace = try contents.keep(payload, key: keys.payload) }
       try byConnection?.append(row)
     } catch {
       failure = error
@@ -211,6 +211,6 @@ package final class StoryCollector: RecordSink {
 }
 
 extension ContentKey {
-  fileprivate static let absent = ContentKey(high: 0, low: 1)
+  static let absent = ContentKey(high: 0, low: 1)
   static let present = ContentKey(high: 0, low: 2)
 }

@@ -71,8 +71,7 @@ struct StoryFold {
     row.content == first.content && row.topic == first.topic && continues(row, repeatAfter: repeatAfter)
   }
 
-  /// Whether a sending of the same content belongs to this story.
-  func continues(_ row: StoryRow, repeatAfter: Int64) -> Bool {
+  private func continues(_ row: StoryRow, repeatAfter: Int64) -> Bool {
     guard let pause = Timestamp(nanoseconds: row.time).nanoseconds(since: lastAccepted) else { return true }
     return pause < repeatAfter
   }

@@ -28,9 +28,11 @@ struct StoryRow: BitwiseCopyable {
     static let hasToken = Flags(rawValue: 32)
     /// It matches the selection, as far as known so far.
     static let isSelected = Flags(rawValue: 16)
+    /// `NotificationIdentity.isRecognisable`.
+    static let isRecognisable = Flags(rawValue: 64)
   }
 
-  /// Token and payload.
+  /// `NotificationIdentity.keys`.
   var content = ContentKey.zero
   var token = ContentKey.zero
   var topic = ContentKey.zero
@@ -44,6 +46,8 @@ struct StoryRow: BitwiseCopyable {
   var payloadPlace = -1
   var topicPlace = -1
   var connection: Int
+  /// In a window: the error response that discards the sending (`TrackedNotifications.beginLoss`); -1: none, or unknown.
+  var loss: Int32 = -1
   var identifier: UInt32 = 0
   /// In a feedback tuple: when the app was found to be gone.
   var expiration: UInt32 = 0
@@ -84,7 +88,7 @@ enum FateCode: UInt8, BitwiseCopyable {
 }
 
 /// The place of a sending among all: by time; of equal times, and where there are none, by connection.
-struct SendingPlace: BitwiseCopyable, Comparable {
+struct SendingPlace: BitwiseCopyable, Comparable, Hashable {
   var time: Int64
   var connection: Int
   var index: Int

@@ -92,7 +92,7 @@ package final class StoryTableWriter: StorySink {
 
   package func receive(_ summary: StorySummary) {
     let outcomes = StoryOutcome.allCases.filter { summary[$0] > 0 }
-      .map { "\(summary[$0]) \($0.name.replacing("_", with: " "))" }
+      .map { "\(summary[$0]) \($0.words)" }
     text.write(
       text: "\(summary.stories) notifications, sent \(summary.sendings) times"
         + (outcomes.isEmpty ? "" : ": \(outcomes.joined(separator: ", "))")

@@ -13,8 +13,8 @@ package final class StoryTally: StorySink {
   private var losses: [Int: (outcomes: NamedCounts<StoryOutcome>, sentAgain: Int)] = [:]
   private let listed: Int
   private var story: StoryRecord?
-  /// The connection on which the story's notification was discarded last, since it was sent otherwise, and how often.
-  private var discarded: (connection: Int, count: Int)?
+  /// The connection on which the story's notification was discarded last.
+  private var discardedOn: Int?
 
   /// - Parameter listed: the number of refused notifications, and of connections with discarded ones, that are listed.
   package init(listed: Int) { self.listed = listed }
@@ -32,17 +32,15 @@ package final class StoryTally: StorySink {
 
   package func receive(_ sending: SendingRecord) {
     guard let story else { return }
-    // Discarded together with the previous one, it is not a resend.
-    if let before = discarded, before.connection != sending.connection || sending.fate != .discarded {
-      losses[before.connection]?.sentAgain += before.count
-      discarded = nil
+    if let discardedOn, sending.relation.resent > 0 {
+      losses[discardedOn]?.sentAgain += sending.relation.resent
     }
     switch sending.fate {
     case .accepted, .unknown: break
     case .discarded:
+      discardedOn = sending.connection
       guard losses[sending.connection] != nil || losses.count < listed else { return }
       losses[sending.connection, default: ([:], 0)].outcomes[story.outcome, default: 0] += 1
-      discarded = (sending.connection, (discarded?.count ?? 0) + 1)
     case .rejected:
       guard report.refusals.count < listed else { return }
       let payload = story.payload ?? []
@@ -55,7 +53,7 @@ package final class StoryTally: StorySink {
 
   package func endStory() {
     story = nil
-    discarded = nil
+    discardedOn = nil
   }
 
   package func receive(_ token: TokenRecord) {

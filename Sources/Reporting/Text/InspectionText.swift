@@ -78,11 +78,13 @@ package struct InspectionText: Sendable {
   /// Adds all outcomes by distinct notification, which add up.
   private mutating func add(_ stories: InspectionReport.Stories) {
     let outcomes = StoryOutcome.allCases.filter { stories[$0] > 0 }.map { outcome in
-      "\(grouped(stories[outcome])) \(outcome == .lost ? "lost for good" : outcome.rawValue.replacing("_", with: " "))"
+      "\(grouped(stories[outcome])) \(outcome.verdict)"
     }
     add("distinct       \(grouped(stories.total)): \(outcomes.joined(separator: ", "))")
     if !stories.notSeenAgain.isEmpty {
-      add("  \(grouped(stories.notSeenAgain.sum)) discarded and not seen again, open: \(stories.whereNotSeen)")
+      add(
+        "  \(grouped(stories.notSeenAgain.sum)) discarded and \(ResendWords.notSeenAgain), open: \(stories.whereNotSeen)"
+      )
     }
     let others = stories.whereOthersOpen
     if !others.isEmpty { add("  \(stories.notSeenAgain.isEmpty ? "" : "others ")open: \(others)") }
@@ -200,7 +202,7 @@ package struct InspectionText: Sendable {
       ["conn", "names", "refused token", "payload begins", "of the discarded"], right: [0, 1])
     for row in report.errors.prefix(rows) where row.token != nil || row.outcomes?.isEmpty == false {
       let outcomes = StoryOutcome.allCases.compactMap { outcome in
-        row.outcomes?[outcome].map { "\(grouped($0)) \(outcome.rawValue.replacing("_", with: " "))" }
+        row.outcomes?[outcome].map { "\(grouped($0)) \(outcome.words)" }
       }
       let token = row.token.map { $0.count > 16 ? "\($0.prefix(16))…" : $0.isEmpty ? "(none)" : $0 }
       let payload = row.payload.map { $0.count > 48 ? "\($0.prefix(48))…" : $0 }

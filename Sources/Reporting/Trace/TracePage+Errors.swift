@@ -15,7 +15,7 @@ extension TracePage {
     }
     var statuses = Table([
       .init("status"), .init("meaning"), .init("responses", .right), .init("share", .right), .init("discarded", .right),
-      .init("sent again", .right), .init("latency p50", .right), .init("max", .right),
+      .init(ResendWords.sentAgain, .right), .init("latency p50", .right), .init("max", .right),
     ])
     let listed = inspection.errors
     for status in responsesByStatus {
@@ -41,7 +41,7 @@ extension TracePage {
     var table = Table([
       .init("at", .right), .init("packet", .right), .init("connection", .right), .init("status"),
       .init("identifier", .right), .init("names", .right), .init("accepted", .right), .init("discarded", .right),
-      .init("sent again", .right), .init("latency", .right),
+      .init(ResendWords.sentAgain, .right), .init("latency", .right),
     ])
     for error in report.listedErrors.prefix(rows) {
       let row = error.row

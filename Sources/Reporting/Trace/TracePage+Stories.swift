@@ -8,7 +8,8 @@ extension TracePage {
     var table = Table([.init("outcome"), .init("meaning"), .init("notifications", .right), .init("share", .right)])
     for outcome in stories.outcomes where outcome.count > 0 {
       table.add(
-        Prose(Self.words(outcome.name)), Prose(Self.meaning(outcome.name)), Prose(grouped(outcome.count)),
+        Prose(Self.words(outcome.name)), Prose(StoryOutcome(rawValue: outcome.name)?.explanation ?? ""),
+        Prose(grouped(outcome.count)),
         Prose(Unit.share.text(Double(outcome.count) / Double(stories.count))), tone: Self.tone(outcome.name))
     }
     let counted = InspectionReport.Stories(stories)
@@ -84,19 +85,6 @@ extension TracePage {
   }
 
   private static func words(_ outcome: String) -> String { outcome.replacing("_", with: " ") }
-
-  private static func meaning(_ outcome: String) -> String {
-    switch outcome {
-    case "accepted_twice": "two or more sendings were accepted: \(StoryOutcome.acceptedTwice.meaning)"
-    case "expired": "the accepted sending was written after its expiration"
-    case "recovered": "accepted after others that were not"
-    case "accepted": "the first sending was accepted, and no other was seen to be"
-    case "open": "the trace does not show enough to tell"
-    case "rejected": "none was accepted, and one was rejected"
-    case "lost": "all sendings were discarded, and nothing could hold another"
-    default: ""
-    }
-  }
 
   private static func tone(ofDiscarded outcomes: [TraceReport.Stories.Outcome]) -> Tone {
     let names = outcomes.map(\.name)

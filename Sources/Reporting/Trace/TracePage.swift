@@ -174,13 +174,14 @@ public struct TracePage: Sendable {
     let again = known.reduce(0, +)
     guard !known.isEmpty, again <= inspection.fates.discarded else { return "" }
     let least = notFollowed > 0 ? "at least " : ""
-    return "\(least)\(grouped(again)) of them sent again\(outcomesOfDiscarded)"
+    return "\(least)\(grouped(again)) of them \(ResendWords.sentAgain)\(outcomesOfDiscarded)"
   }
 
   /// The outcomes of discarded notifications that are not proven accepted.
   private var outcomesOfDiscarded: String {
     guard let stories = inspection.stories else { return "" }
-    let words = [(stories.lost, "lost for good"), (stories.notSeenAgain.sum, "not seen again")].filter { $0.0 > 0 }
+    let words = [(stories.lost, ResendWords.lostForGood), (stories.notSeenAgain.sum, ResendWords.notSeenAgain)]
+      .filter { $0.0 > 0 }
     return words.map { "; \(grouped($0.0)) notifications \($0.1)" }.joined()
   }
 
@@ -198,7 +199,7 @@ public struct TracePage: Sendable {
         "written after the one that an error response names on its connection; the gateway ignored it"
       ),
       ("unknown", "its connection ended, or the trace did, and left it open"),
-      ("sent again", "seen later with the same token and payload, on any connection"),
+      (ResendWords.sentAgain, "seen later with the same token and payload, on any connection"),
       ("error latency", "from the last byte of a rejected notification to its error response, where it was captured"),
       ("segment", "a packet with bytes of TCP; the nearest thing to a client's write that a recording shows"),
       ("frame", "a notification with all its fields, without TLS and TCP"),

@@ -79,9 +79,9 @@ struct StoryTallyTests {
       row.connection = connection
       story.token = [UInt8(connection)]
       tally.begin(story)
-      for fate in [FateCode.rejected, .discarded] {
+      for (fate, relation) in [(FateCode.rejected, SendingRelation.first), (.discarded, .retriesRejected)] {
         row.fate = fate
-        tally.receive(SendingRecord(row))
+        tally.receive(SendingRecord(row, relation))
       }
       tally.endStory()
     }

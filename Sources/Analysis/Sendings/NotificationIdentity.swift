@@ -1,0 +1,61 @@
+import Bytes
+import PushModel
+
+/// What makes two sendings the same notification: equal tokens, equal payloads, and in both or in neither of them items
+/// that extend past the frame.
+///
+/// Identifier, expiration, priority, connection and time do not count: a provider that sends a notification again may
+/// change them. An absent payload differs from an empty one. Providers with different topics send different
+/// notifications; a topic is known only when its connection has ended, so that it is compared beside the identity.
+///
+/// Identities are compared by one of two digests, each made without copying a byte:
+///
+/// - `digest`, of 64 bits, for what counts notifications one by one and remembers the latest: a few instructions for 16
+///   bytes. Two different notifications among n have the same digest with the odds n²/2⁶⁵, which is 1 in 37 million for
+///   a million. It has no key: who writes payloads for this purpose can make two with one digest.
+/// - `key`, of 128 bits and keyed, for what tells every notification of a recording: the odds are n²/2¹²⁹, and nobody
+///   can choose contents with one key.
+struct NotificationIdentity: ~Escapable {
+  private let fields: PushFields
+  private let token: RawSpan
+  private let payload: RawSpan
+  private let isMalformed: Bool
+
+  /// - Parameters:
+  ///   - fields: the positions of token and payload in the frame.
+  ///   - isMalformed: the items extend past the frame.
+  @inline(__always)
+  @_lifetime(copy frame)
+  init(_ fields: PushFields, _ frame: RawSpan, isMalformed: Bool = false) {
+    self.fields = fields
+    self.isMalformed = isMalformed
+    token = frame.extracting(fields.token.range)
+    payload = frame.extracting(fields.payload.range)
+  }
+
+  /// Whether a further sending can be recognised as the same notification.
+  ///
+  /// It cannot without a token, which is what clients send to learn what was accepted; nor in a malformed frame of which
+  /// either token or payload is missing, as such frames have hardly anything that could differ.
+  @inline(__always)
+  var isRecognisable: Bool { token.byteCount > 0 && (!isMalformed || payload.byteCount > 0) }
+
+  /// 64 bits; 0: the notification is not recognisable.
+  @inline(__always)
+  var digest: UInt64 {
+    guard isRecognisable else { return 0 }
+    let digest = ContentDigest(payload, seed: ContentDigest.seed(from: token)).value
+    // A mark in every bit, but for the last one, which is set because 0 has a meaning.
+    if isMalformed { return ~digest | 1 }
+    return fields.payload.isPresent ? digest | 1 : digest.byteSwapped | 1
+  }
+
+  /// The keys of the notification, and of its token and payload alone. A notification that is not recognisable has a key
+  /// like any other, which it shares with those that lack the same.
+  var keys: (notification: ContentKey, token: ContentKey, payload: ContentKey) {
+    // Absent and empty tokens differ.
+    let token = ContentKey(token, in: fields.token.isPresent ? .present : .absent)
+    let payload = ContentKey(payload, in: fields.payload.isPresent ? .present : .absent)
+    return (ContentKey(token, payload, isMalformed: isMalformed), token, payload)
+  }
+}
