@@ -45,13 +45,21 @@ struct NotificationIdentity: ~Escapable {
 
   /// 64 bits; 0: the notification is not recognisable.
   var digest: UInt64 {
-    @inline(__always) get {
-      guard isRecognisable else { return 0 }
-      let digest = ContentDigest(payload, seed: ContentDigest.seed(from: token)).value
-      // Every bit differs, but for the last one, which is set because 0 has a meaning.
-      if isMalformed { return ~digest | 1 }
-      return hasPayload ? digest | 1 : digest.byteSwapped | 1
-    }
+    guard isRecognisable else { return 0 }
+    let digest = Self.digest(token: token, payload: payload, hasPayload: hasPayload)
+    // Every bit differs, but for the last one, which is set because 0 has a meaning.
+    return isMalformed ? ~digest | 1 : digest
+  }
+
+  /// `digest` of a notification that is not malformed, for what counts notifications one by one: without a value in
+  /// between, which costs more than the digest.
+  ///
+  /// - Parameter hasPayload: the payload is present, if perhaps empty.
+  @inline(__always)
+  static func digest(token: RawSpan, payload: RawSpan, hasPayload: Bool) -> UInt64 {
+    guard token.byteCount > 0 else { return 0 }
+    let digest = ContentDigest(payload, seed: ContentDigest.seed(from: token)).value
+    return (hasPayload ? digest : digest.byteSwapped) | 1
   }
 
   /// The keys of the notification, and of its token and payload alone. A notification that is not recognisable has a key
