@@ -51,7 +51,10 @@ struct ConnectionTally {
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
     shared.note(fields, token, payload, place)
-    let digest = known ?? NotificationIdentity(fields, frame).digest
+    let digest =
+      known
+      ?? NotificationIdentity.digest(
+        token: token, payload: payload, hasPayload: fields.payload.isPresent)
     let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: true)
     shared.judge(fields, frame, sent, place)
     note(sent, token, payload, place, &shared)
@@ -65,7 +68,8 @@ struct ConnectionTally {
   ) {
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
-    let digest = NotificationIdentity(fields, frame).digest
+    let digest = NotificationIdentity.digest(
+      token: token, payload: payload, hasPayload: fields.payload.isPresent)
     let sent = SentNotification(fields, digest: digest, at: place, index: index, isSelected: false)
     shared.judgeOther(fields, frame, sent, place)
     note(sent, token, payload, place, &shared)

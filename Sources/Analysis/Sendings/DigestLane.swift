@@ -13,7 +13,9 @@ struct DigestLane: RecordLane {
 
   @inline(__always)
   mutating func receive(_ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int) {
-    let digest = NotificationIdentity(fields, frame).digest
+    let digest = NotificationIdentity.digest(
+      token: frame.extracting(fields.token.range), payload: frame.extracting(fields.payload.range),
+      hasPayload: fields.payload.isPresent)
     lane.frames.append(fields, frame, at: lane.offset(of: frame), place, index: index, digest: digest)
   }
 

@@ -16,9 +16,11 @@ import PushModel
 /// - `key`, of 128 bits and keyed, for what tells every notification of a recording: the odds are n²/2¹²⁹, and nobody
 ///   can choose contents with one key.
 struct NotificationIdentity: ~Escapable {
-  private let fields: PushFields
   private let token: RawSpan
   private let payload: RawSpan
+  // Not the fields as a whole, which would be copied for each notification.
+  private let hasToken: Bool
+  private let hasPayload: Bool
   private let isMalformed: Bool
 
   /// - Parameters:
@@ -27,7 +29,7 @@ struct NotificationIdentity: ~Escapable {
   @inline(__always)
   @_lifetime(copy frame)
   init(_ fields: PushFields, _ frame: RawSpan, isMalformed: Bool = false) {
-    self.fields = fields
+    (hasToken, hasPayload) = (fields.token.isPresent, fields.payload.isPresent)
     self.isMalformed = isMalformed
     token = frame.extracting(fields.token.range)
     payload = frame.extracting(fields.payload.range)
@@ -37,25 +39,35 @@ struct NotificationIdentity: ~Escapable {
   ///
   /// It cannot without a token, which is what clients send to learn what was accepted; nor in a malformed frame of which
   /// either token or payload is missing, as such frames have hardly anything that could differ.
-  @inline(__always)
-  var isRecognisable: Bool { token.byteCount > 0 && (!isMalformed || payload.byteCount > 0) }
+  var isRecognisable: Bool {
+    @inline(__always) get { token.byteCount > 0 && (!isMalformed || payload.byteCount > 0) }
+  }
 
   /// 64 bits; 0: the notification is not recognisable.
-  @inline(__always)
   var digest: UInt64 {
     guard isRecognisable else { return 0 }
+    let digest = Self.digest(token: token, payload: payload, hasPayload: hasPayload)
+    // Every bit differs, but for the last one, which is set because 0 has a meaning.
+    return isMalformed ? ~digest | 1 : digest
+  }
+
+  /// `digest` of a notification that is not malformed, for what counts notifications one by one: without a value in
+  /// between, which costs more than the digest.
+  ///
+  /// - Parameter hasPayload: the payload is present, if perhaps empty.
+  @inline(__always)
+  static func digest(token: RawSpan, payload: RawSpan, hasPayload: Bool) -> UInt64 {
+    guard token.byteCount > 0 else { return 0 }
     let digest = ContentDigest(payload, seed: ContentDigest.seed(from: token)).value
-    // A mark in every bit, but for the last one, which is set because 0 has a meaning.
-    if isMalformed { return ~digest | 1 }
-    return fields.payload.isPresent ? digest | 1 : digest.byteSwapped | 1
+    return (hasPayload ? digest : digest.byteSwapped) | 1
   }
 
   /// The keys of the notification, and of its token and payload alone. A notification that is not recognisable has a key
   /// like any other, which it shares with those that lack the same.
   var keys: (notification: ContentKey, token: ContentKey, payload: ContentKey) {
     // Absent and empty tokens differ.
-    let token = ContentKey(token, in: fields.token.isPresent ? .present : .absent)
-    let payload = ContentKey(payload, in: fields.payload.isPresent ? .present : .absent)
+    let token = ContentKey(token, in: hasToken ? .present : .absent)
+    let payload = ContentKey(payload, in: hasPayload ? .present : .absent)
     return (ContentKey(token, payload, isMalformed: isMalformed), token, payload)
   }
 }
