@@ -34,21 +34,15 @@ struct InputPass {
   private var dissection: Dissection
   private var reading = Reading()
 
-  /// Opens the inputs.
-  ///
   /// - Parameter isQuiet: another pass follows, which reports problems of the inputs.
   init(
-    _ inputs: [RecordingInput], _ options: DissectionOptions, _ filter: PacketFilter?, _ secrets: Secrets,
-    interface: LiveCapture.Options?, isSeparate: Bool, observer: any ReadingObserver, isQuiet: Bool,
-    into sink: any RecordSink
-  ) throws(InterfaceCaptureFailure) {
-    (self.secrets, self.observer, self.isQuiet) = (secrets, observer, isQuiet)
-    if let interface { live = try LiveCapture(interface) } else { live = nil }
+    _ opened: OpenedInputs, _ live: LiveCapture?, into dissection: Dissection, _ secrets: Secrets,
+    observer: any ReadingObserver, isQuiet: Bool
+  ) {
+    (self.opened, self.live, self.dissection, self.secrets) = (opened, live, dissection, secrets)
+    (self.observer, self.isQuiet) = (observer, isQuiet)
     reading.isLive = live != nil
-    opened = OpenedInputs(
-      inputs, live: live, separately: isSeparate, options: options.capture, observer: observer, isQuiet: isQuiet)
-    dissection = Dissection(into: sink, options: options, filter: filter, secrets: secrets)
-    dissection.numbersFiles = opened.files > 1
+    self.dissection.numbersFiles = opened.files > 1
   }
 
   /// Reads the opened inputs, in order.

@@ -179,9 +179,13 @@ package struct RecordingPipeline {
         keyLogs.paths, maximumLength: keyLogs.maximumLength, maximumLines: keyLogs.maximumLines)
     let known = try secrets ?? readSecrets()
     secrets = known
-    var pass = try InputPass(
-      inputs, options, filter, known.unused(), interface: interface, isSeparate: isSeparate, observer: observer,
-      isQuiet: isQuiet, into: sink)
+    let unused = known.unused()
+    let live = try interface.map(LiveCapture.init)
+    let opened = OpenedInputs(
+      inputs, live: live, separately: isSeparate, options: options.capture, observer: observer, isQuiet: isQuiet)
+    var pass = InputPass(
+      opened, live, into: Dissection(into: sink, options: options, filter: filter, secrets: unused), unused,
+      observer: observer, isQuiet: isQuiet)
     if !isQuiet { pass.onUse = onUse }
     if let follower { pass.moreSecrets = follower.next }
     pass.onProgress = onProgress

@@ -4,6 +4,7 @@ import BinaryProtocol
 import Bytes
 import CommandFiles
 import Measurement
+import Pipeline
 import Records
 import Reporting
 
@@ -96,106 +97,62 @@ struct TraceReading {
     _ selection: RecordSelection, _ redaction: Redaction?, _ limits: LimitOptions
   ) throws {
     Interrupt.watch()
-    var readerLimits = RecordReader.Limits()
-    readerLimits.connections = limits.maxConnections
-    readerLimits.remembered = traceLimits.inspection.remembered
-    readerLimits.fateRanges = limits.maxFateRanges
-    var facts = RecordingFacts(for: selection, maximumRanges: limits.maxFateRanges)
-    if selection.needsFacts {
-      // Errors are reported in the last pass.
-      var pass = try RecordsPass(path, readerLimits)
-      try pass.read(into: &facts) { _, _ in }
-      pass.reader.finish(into: &facts)
-    }
-    var pass = try RecordsPass(path, readerLimits)
-    var refused = 0
-    func read(into sink: inout some RecordSink) throws {
-      try pass.read(into: &sink) { lines, error in
-        refused += 1
-        if refused <= options.maxComplaints { complain("\(lines.failure(error))") }
-      }
-      if let cut = pass.cut { complain("\(cut); the rest is not read") }
-      if refused > options.maxComplaints {
-        complain("\(path): \(grouped(refused - options.maxComplaints)) more lines cannot be read (--max-complaints)")
-      }
-      guard pass.reader.records > 0 else {
-        complain("\(path): contains no readable record of 'apnscope decode'")
-        throw ExitStatus.damaged
-      }
-      pass.reader.finish(into: &sink)
-    }
+    var pipeline = RecordsPipeline(path) { Interrupt.isRequested }
+    pipeline.limits.connections = limits.maxConnections
+    pipeline.limits.remembered = traceLimits.inspection.remembered
+    pipeline.limits.fateRanges = limits.maxFateRanges
+    pipeline.maximumRanges = limits.maxFateRanges
+    (pipeline.selection, pipeline.redaction) = (selection, redaction)
     let (empty, collector, tally) = TraceOptions.sinks(traceLimits, limits, selection)
-    let counted = SharedSink(empty)
-    var redacted: any RecordSink = redaction.map { RedactedRecords(counted, $0) } ?? counted
-    if selection.isEmpty && !pass.reader.isSelection {
-      try read(into: &redacted)
-    } else {
-      var selected = SelectedRecords(
-        redacted, selection, facts: facts, countsSelected: true, maximumRanges: limits.maxFateRanges)
-      try read(into: &selected)
-      if selected.isCut || facts.isCut {
-        complain("some selected records are missing: the limit of --max-fate-ranges is reached")
-      }
-      if pass.reader.summary.notifications > 0, !pass.reader.hasFates {
-        complain("\(path): contains no fates; those of selected notifications are unknown")
-      }
+    var left = options.maxComplaints
+    var (inspection, reading) = try pipeline.read(into: empty) { lines, error in
+      if left > 0 { complain("\(lines.failure(error))") }
+      left -= 1
     }
-    var warnings: [String] = []
-    func some(_ count: Int) -> String { count == 1 ? "1 line" : "\(grouped(count)) lines" }
-    if refused > 0 {
-      warnings.append("\(some(refused)) of the records could not be read; skipped.")
-    }
-    if pass.cut != nil {
-      warnings.append("The records end with a line that is too long; the rest was not read.")
-    }
-    if let missing = pass.reader.missing { warnings.append(missing) }
-    if pass.reader.unknownRecords > 0 {
-      let count = pass.reader.unknownRecords
-      warnings.append(
-        "\(count == 1 ? "1 record is" : "\(grouped(count)) records are") of an unknown kind; skipped.")
-    }
-    var report = counted.sink.finish()
-    report.warnings = warnings
+    try reading.report(path, maximumComplaints: options.maxComplaints)
+    var report = inspection.finish()
+    report.warnings = reading.warnings
     try collector.writeOrFail()
     report.add(tally.stories)
     self.report = report
-    if Interrupt.isRequested {
-      code = ExitStatus.interrupted
-    } else if refused > 0 || pass.cut != nil {
-      code = ExitStatus.damaged
-    } else {
-      let isWhole = !pass.reader.summary.isDamaged && pass.reader.summary.hasRead && pass.reader.missing == nil
-      code = options.strict && !isWhole ? ExitStatus.damaged : .success
-    }
+    code = reading.code(strict: options.strict)
   }
 }
 
-/// Reads the lines of a file of records twice: first for facts that later records add to earlier ones.
-private struct RecordsPass: ~Copyable {
-  var reader: RecordReader
-  private let path: String
-  /// A line that is too long; reading ended before it.
-  private(set) var cut: FileFailure?
-
-  init(_ path: String, _ limits: RecordReader.Limits) throws(FileFailure) {
-    self.path = path
-    reader = RecordReader(limits: limits)
-    // Errors are reported in the second pass.
-    var early = try RecordLines(path)
-    while !Interrupt.isRequested, try early.nextIfReadable() { reader.scan(early.text) }
+extension RecordsPipeline.Reading {
+  /// Reports what could not be read; throws an exit code if nothing could.
+  fileprivate func report(_ path: String, maximumComplaints: Int) throws {
+    if let cut { complain("\(cut); the rest is not read") }
+    if refusedLines > maximumComplaints {
+      complain("\(path): \(grouped(refusedLines - maximumComplaints)) more lines cannot be read (--max-complaints)")
+    }
+    guard records > 0 else {
+      complain("\(path): contains no readable record of 'apnscope decode'")
+      throw ExitStatus.damaged
+    }
+    if isSelectionCut { complain("some selected records are missing: the limit of --max-fate-ranges is reached") }
+    if lacksFates { complain("\(path): contains no fates; those of selected notifications are unknown") }
   }
 
-  mutating func read(
-    into sink: inout some RecordSink, refused: (borrowing RecordLines, RecordError) -> Void
-  ) throws(FileFailure) {
-    var lines = try RecordLines(path)
-    while !Interrupt.isRequested, try lines.nextIfReadable() {
-      do {
-        try reader.read(lines.text, into: &sink)
-      } catch {
-        refused(lines, error)
-      }
+  fileprivate var warnings: [String] {
+    var warnings: [String] = []
+    if refusedLines > 0 {
+      let lines = refusedLines == 1 ? "1 line" : "\(grouped(refusedLines)) lines"
+      warnings.append("\(lines) of the records could not be read; skipped.")
     }
-    cut = lines.cut
+    if cut != nil { warnings.append("The records end with a line that is too long; the rest was not read.") }
+    if let missing { warnings.append(missing) }
+    if unknownRecords > 0 {
+      let records = unknownRecords == 1 ? "1 record is" : "\(grouped(unknownRecords)) records are"
+      warnings.append("\(records) of an unknown kind; skipped.")
+    }
+    return warnings
+  }
+
+  fileprivate func code(strict: Bool) -> ExitCode {
+    if Interrupt.isRequested { return ExitStatus.interrupted }
+    if refusedLines > 0 || cut != nil { return ExitStatus.damaged }
+    let isWhole = !summary.isDamaged && summary.hasRead && missing == nil
+    return strict && !isWhole ? ExitStatus.damaged : .success
   }
 }
