@@ -482,42 +482,41 @@ public struct RecordReader: ~Copyable {
   }
 
   private mutating func connection(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    var record = try Self.connection(fields)
+    record.connection = try begin(record.connection, record.opened, &sink)
+    endSegment(&sink)
+    let counts = open.removeValue(forKey: record.connection)
+    census.add(record)
+    // The connection's counts hold even if some of its records are missing.
+    let found = counts?.notifications ?? 0
+    record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
+    record.notifications = record.fates.written
+    reportFates(counts?.ranges ?? [], of: record.notifications, on: record.connection, &sink)
+    summary.notifications += record.notifications - found
+    summary.noteEnd(of: record)
+    sink.receive(record)
+  }
+
+  private static func connection(_ fields: RecordFields) throws(RecordError) -> ConnectionRecord {
     var fates = FateCounts()
     fates.accepted = try fields.number("accepted") ?? 0
     fates.rejected = try fields.number("rejected") ?? 0
     fates.discarded = try fields.number("discarded") ?? 0
     fates.unknown = try fields.number("unknown") ?? 0
-    let opened = try fields.time("opened")
-    var tls: TLSSummary?
-    if fields.flag("tls") == true {
-      var summary = TLSSummary()
-      summary.version = fields.text("tls.version").flatMap(TLSVersion.init)
-      summary.suite = fields.text("tls.cipher_suite").flatMap(CipherSuite.init(name:))
-      summary.isDecrypted = fields.flag("tls.decrypted") ?? true
-      summary.problem = fields.text("tls.problem")
-      summary.isWhole = summary.isDecrypted && summary.problem == nil
-      summary.clientSubject = fields.text("tls.client_subject")
-      summary.isResumed = fields.flag("tls.resumed")
-      summary.alert = fields.text("tls.alert")
-      let ends = try fields.time("tls.certificate_ends")
-      if ends.isKnown { summary.certificateEnds = Int(ends.nanoseconds / 1_000_000_000) }
-      summary.environment = fields.text("tls.environment").flatMap(ProviderEnvironment.init)
-      tls = summary
-    }
     var record = ConnectionRecord(
-      connection: try fields.required("connection"), file: try fields.number("file", most: Self.maximumFiles),
+      connection: try fields.required("connection"), file: try fields.number("file", most: maximumFiles),
       flow: fields.text("flow"), service: fields.text("service").flatMap(Service.init) ?? .unknown,
       otherProtocol: fields.text("protocol").flatMap(OtherProtocol.init),
       client: fields.text("client").flatMap { Endpoint($0) }, server: fields.text("server").flatMap { Endpoint($0) },
-      opened: opened, closed: try fields.time("closed"),
-      end: fields.text("end").flatMap(ConnectionRecord.End.init) ?? .captureEnd, tls: tls,
-      clientBytes: try fields.number("client_bytes", most: Self.maximumBytes) ?? 0,
-      serverBytes: try fields.number("server_bytes", most: Self.maximumBytes) ?? 0,
-      missingBytes: try fields.number("missing_bytes", most: Self.maximumBytes) ?? 0,
+      opened: try fields.time("opened"), closed: try fields.time("closed"),
+      end: fields.text("end").flatMap(ConnectionRecord.End.init) ?? .captureEnd, tls: try tls(fields),
+      clientBytes: try fields.number("client_bytes", most: maximumBytes) ?? 0,
+      serverBytes: try fields.number("server_bytes", most: maximumBytes) ?? 0,
+      missingBytes: try fields.number("missing_bytes", most: maximumBytes) ?? 0,
       notifications: try fields.number("notifications") ?? 0,
       errorResponses: try fields.number("error_responses") ?? 0,
       feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
-      conflictingBytes: try fields.number("conflicting_bytes", most: Self.maximumBytes) ?? 0,
+      conflictingBytes: try fields.number("conflicting_bytes", most: maximumBytes) ?? 0,
       // Records of 0.1.0 name limits by their options, with hyphens.
       limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
     let missing = fields.list("not_captured")
@@ -534,17 +533,23 @@ public struct RecordReader: ~Copyable {
     record.isOnKnownPort = [record.client, record.server].contains { end in
       end.map { Service.ofPorts[$0.port] != nil } ?? false
     }
-    record.connection = try begin(record.connection, opened, &sink)
-    endSegment(&sink)
-    let counts = open.removeValue(forKey: record.connection)
-    census.add(record)
-    // The connection's counts hold even if some of its records are missing.
-    let found = counts?.notifications ?? 0
-    record.fates.unknown += max(0, max(record.notifications, found) - record.fates.written)
-    record.notifications = record.fates.written
-    reportFates(counts?.ranges ?? [], of: record.notifications, on: record.connection, &sink)
-    summary.notifications += record.notifications - found
-    summary.noteEnd(of: record)
-    sink.receive(record)
+    return record
+  }
+
+  private static func tls(_ fields: RecordFields) throws(RecordError) -> TLSSummary? {
+    guard fields.flag("tls") == true else { return nil }
+    var summary = TLSSummary()
+    summary.version = fields.text("tls.version").flatMap(TLSVersion.init)
+    summary.suite = fields.text("tls.cipher_suite").flatMap(CipherSuite.init(name:))
+    summary.isDecrypted = fields.flag("tls.decrypted") ?? true
+    summary.problem = fields.text("tls.problem")
+    summary.isWhole = summary.isDecrypted && summary.problem == nil
+    summary.clientSubject = fields.text("tls.client_subject")
+    summary.isResumed = fields.flag("tls.resumed")
+    summary.alert = fields.text("tls.alert")
+    let ends = try fields.time("tls.certificate_ends")
+    if ends.isKnown { summary.certificateEnds = Int(ends.nanoseconds / 1_000_000_000) }
+    summary.environment = fields.text("tls.environment").flatMap(ProviderEnvironment.init)
+    return summary
   }
 }

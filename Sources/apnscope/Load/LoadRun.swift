@@ -36,23 +36,10 @@ struct LoadRun {
 
     let metrics = try await startMetrics(runner)
     let partial = try partialResult(of: file, environment, settings)
-    let status = LoadStatus()
     let outcome: LoadOutcome
     do {
-      let gateway = "\(command.target.gateway.address)"
-      outcome = try await runner.run {
-        status.show($0)
-      } notice: {
-        status.end()
-        complain("\(gateway): \($0)")
-      } checkpoint: {
-        partial?.keep($0)
-      }
-      status.end()
-      await partial?.end()
+      outcome = try await carryOut(runner, partial)
     } catch {
-      status.end()
-      await partial?.end()
       partial?.remove()
       await metrics?.stop()
       complain("\(command.target.gateway.address): \(error)")
@@ -75,6 +62,29 @@ struct LoadRun {
     }
     if let status = Self.status(of: result, isGivenUp: outcome.givenUp != nil, isInterrupted: stop.wasAsked) {
       throw status
+    }
+  }
+
+  /// Runs the load, with its status on the terminal and its books so far in a file.
+  private func carryOut(_ runner: LoadRunner, _ partial: PartialResult?) async throws -> LoadOutcome {
+    let status = LoadStatus()
+    let gateway = "\(command.target.gateway.address)"
+    do {
+      let outcome = try await runner.run {
+        status.show($0)
+      } notice: {
+        status.end()
+        complain("\(gateway): \($0)")
+      } checkpoint: {
+        partial?.keep($0)
+      }
+      status.end()
+      await partial?.end()
+      return outcome
+    } catch {
+      status.end()
+      await partial?.end()
+      throw error
     }
   }
 
