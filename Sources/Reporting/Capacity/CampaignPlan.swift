@@ -106,22 +106,30 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     networkBitsPerS = (demand ?? sustained) * onWire * 8
     bytesEach = each
     memoryBytes = document.trials.map(\.maxRssBytes).max() ?? 0
+    notes += Self.limits(of: document, law, fit, demand, connections: cases[0].connections)
+  }
+
+  /// What is predicted and not measured, or not known, as sentences.
+  private static func limits(
+    of document: CapacityDocument, _ law: GoodputLaw?, _ fit: ScalabilityFit?, _ demand: Double?, connections: Int?
+  ) -> [String] {
+    var notes: [String] = []
     let taken = document.trials.filter { $0.verdict != .void }
     let most = taken.map(\.acceptedPerS).max() ?? 0
     if let demand, demand > most {
       notes.append(
         "\(Unit.perSecond.text(demand)) is more than any trial took (\(Unit.perSecond.text(most))): connections and hosts for it are predicted, not measured"
       )
-    } else if let connections = cases[0].connections, let widest = taken.map(\.connections).max(), connections > widest
-    {
+    } else if let connections, let widest = taken.map(\.connections).max(), connections > widest {
       notes.append("\(grouped(connections)) connections are predicted: no trial had more than \(grouped(widest))")
     }
-    if law == nil { notes.append("\(Self.lack(document)), so the cost of errors is unknown") }
-    if demand != nil, cases[0].connections == nil, let fit {
+    if law == nil { notes.append("\(lack(document)), so the cost of errors is unknown") }
+    if demand != nil, connections == nil, let fit {
       notes.append(
         "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway sustains: no prediction is made for that many"
       )
     }
+    return notes
   }
 
   /// The reason why there is no goodput law.
