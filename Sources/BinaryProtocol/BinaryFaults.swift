@@ -30,7 +30,7 @@ extension Push {
   public var faults: BinaryFaults {
     var faults: BinaryFaults = []
     if fields.token.length == 0 { faults.insert(.missingToken) }
-    if fields.token.length != 32 { faults.insert(.tokenSize) }
+    if fields.token.length != DeviceToken.usualLength { faults.insert(.tokenSize) }
     if fields.payload.length == 0 { faults.insert(.missingPayload) }
     if fields.payload.length > 256 { faults.insert(.payloadSize) }
     if fields.priority ?? 10 == 10, PayloadRules.isSilent(payload) { faults.insert(.silentAtOnce) }

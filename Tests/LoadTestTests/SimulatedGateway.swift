@@ -4,6 +4,7 @@ import Foundation
 import Measurement
 import NIOCore
 import NIOEmbedded
+import PushModel
 import TestSupport
 
 @testable import LoadTest
@@ -133,7 +134,7 @@ final class SimulatedLink {
     unread.removeFirst(bytes.count)
     let consumed = session.receive(frame.rawBytes) { notification in
       let identifier = notification.fields.identifier ?? 0
-      if SyntheticToken.isInvalid(notification.token)
+      if DeviceToken.isInvalid(notification.token)
         || isRefusing && behavior.rejectsOneIn > 0 && generator.happens(oneIn: behavior.rejectsOneIn)
       {
         return .status(behavior.status)

@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import Foundation
+import PushModel
 import TestSupport
 import Testing
 
@@ -202,7 +203,7 @@ struct WorkloadTests {
       for number in 0...first { workload.encode(number, into: &output) }
       var session = GatewaySession(rules: .init(tokenLengths: tokenLength...tokenLength, maximumPayloadLength: 4_096))
       let consumed = session.receive(output.bytes) { notification in
-        SyntheticToken.isInvalid(notification.token) ? .status(.invalidToken) : nil
+        DeviceToken.isInvalid(notification.token) ? .status(.invalidToken) : nil
       }
       #expect(consumed == output.count)
       let ending = try #require(session.ending)

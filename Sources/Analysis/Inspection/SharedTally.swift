@@ -55,7 +55,7 @@ struct SharedTally {
     payloadLengths.add(payload.byteCount)
     note(time: place.time)
     let isUsual =
-      token.byteCount == 32 && payload.byteCount <= 2_048 && !fields.binary.hasUnknownItems
+      token.byteCount == DeviceToken.usualLength && payload.byteCount <= 2_048 && !fields.binary.hasUnknownItems
       && !Self.isStrange(fields.expiration)
     if !isUsual { noteForm(fields, token, payload, packet: place.packet) }
     if listings.has(token, before: place.time) { findings.note(.sentAfterFeedback, packet: place.packet) }

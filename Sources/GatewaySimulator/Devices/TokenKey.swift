@@ -6,7 +6,7 @@ enum TokenKey: Hashable, Sendable {
   case other(topic: UInt32, [UInt8])
 
   init(topic: UInt32 = 0, _ token: RawSpan) {
-    if token.byteCount == 32 {
+    if token.byteCount == DeviceToken.usualLength {
       self = .usual(
         topic: topic, token.uint64(at: 0), token.uint64(at: 8), token.uint64(at: 16), token.uint64(at: 24))
     } else {

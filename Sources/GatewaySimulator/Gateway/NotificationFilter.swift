@@ -54,7 +54,7 @@ struct NotificationFilter {
 
   @inline(__always)
   private mutating func verdict(on notification: borrowing Push) -> Rejection? {
-    if SyntheticToken.isInvalid(notification.token) { return .status(.invalidToken) }
+    if DeviceToken.isInvalid(notification.token) { return .status(.invalidToken) }
     return policy.acceptsEverything ? nil : decideSlowly(notification)
   }
 

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import Measurement
 import Payload
+import PushModel
 
 /// The stream of notifications of a run: number n is a pure function of the plan's seed and n.
 ///
@@ -172,7 +173,7 @@ public final class Workload: Sendable {
     var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
     var left = length
     if isInvalid {
-      output.write(bigEndian: SyntheticToken.invalidPrefix)
+      output.write(bigEndian: DeviceToken.invalidPrefix)
       left -= 8
     } else if left < 8 {
       return output.write(last: left, of: state)

@@ -31,7 +31,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
 
   /// The faults of notifications.
   public enum Fault: String, Sendable, CaseIterable, Codable, CodingKeyRepresentable {
-    /// A token that no device has, which begins with the bytes of `SyntheticToken.invalidPrefix`.
+    /// A token that no device has, which begins with the bytes of `DeviceToken.invalidPrefix`.
     case invalidToken = "invalid-token"
     /// A token of a wrong length.
     case tokenSize = "token-size"

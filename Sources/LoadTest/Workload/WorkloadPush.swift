@@ -20,7 +20,7 @@ package struct WorkloadPush: Sendable {
   package fileprivate(set) var expiration: UInt32?
   /// `nil` where it is left out.
   package fileprivate(set) var priority: UInt8?
-  /// The token begins with the bytes of `SyntheticToken.invalidPrefix`.
+  /// The token begins with the bytes of `DeviceToken.invalidPrefix`.
   private(set) var hasInvalidToken = false
   /// Bytes of the payload beyond the drawn size.
   private(set) var extraPayload = 0

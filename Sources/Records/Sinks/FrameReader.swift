@@ -92,7 +92,7 @@ public struct FrameReader: Sendable {
       return
     }
     let index = session.write(identifier: fields.identifier, isKnownBad: fields.isKnownBad)
-    if fields.token.length != 32 || fields.identifier == 0 || fields.payload.length == 0 {
+    if fields.token.length != DeviceToken.usualLength || fields.identifier == 0 || fields.payload.length == 0 {
       noteFaults(fields, frame, &session)
     }
     sink.receive(fields, frame, at: place, index: index)
