@@ -1,4 +1,5 @@
 import Bytes
+import PushModel
 
 /// A device token of a topic, as a key. Nearly all tokens have 32 bytes: such a key is made without allocating.
 enum TokenKey: Hashable, Sendable {

@@ -1,4 +1,3 @@
-import BinaryProtocol
 import Bytes
 import Measurement
 import Payload
