@@ -37,7 +37,7 @@ extension GatewayHandler {
     event.notification = ending.notification
     event.accepted = session.accepted
     if case .malformed(let error) = ending.cause { event.reason = "\(error)" }
-    if end == .feedbackLost { event.reason = End.feedbackLost.rawValue }
+    if life.end == .feedbackLost { event.reason = ConnectionEnd.feedbackLost.rawValue }
     if let written { event.reason = "\(written) of \(ErrorResponse.length) bytes" }
     log.write(event)
   }

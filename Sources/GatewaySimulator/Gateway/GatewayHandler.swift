@@ -5,7 +5,8 @@ import NIOCore
 import PushModel
 import TLSTransport
 
-/// One provider's connection to the gateway: finds frames, decides on notifications, and counts.
+/// One provider's connection to the gateway: the transport under its session (`GatewaySession`), its rules
+/// (`NotificationFilter`) and its life (`GatewayLife`), and its counts.
 ///
 /// Frames are read in place in the read buffer. Only a frame that continues beyond the buffer is copied, until it is
 /// complete.
@@ -13,40 +14,18 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  typealias End = ConnectionEnd
-
-  enum Phase {
-    case handshake
-    case open
-    /// The gateway has ended it, but its answer is not out yet.
-    case answering
-    /// The gateway's direction is closed; received frames are counted.
-    case lingering
-    case closed
-  }
-
   let shared: SimulatorContext
   let loopState: EventLoopState
   let number: UInt64
-  var context: ChannelHandlerContext?
-  var phase = Phase.handshake
-  var end: End?
-  /// The error of TLS or the system that ended the connection.
-  private var problem: String?
-  var generator: SplitMix64
-  var session: GatewaySession
+  private(set) var context: ChannelHandlerContext?
+  var life: GatewayLife
+  private(set) var session: GatewaySession
   private var filter: NotificationFilter?
-  /// The beginning of a frame that is not there in full.
-  private var partial = ByteBuffer()
-  private var partialSince: NIODeadline?
-  /// A long `partial` is counted.
-  private var isPartialCounted = false
-  /// Counts the values of `partial`.
-  private var partialNumber = 0
+  private var partial = PartialFrame()
 
   private(set) var topic: String?
   private(set) var client = "unknown"
-  let openedAt: Int64
+  private let openedAt: Int64
   private let openedTick: NIODeadline
   /// The time of the last received bytes, as of the next check; moved on by each time for which the gateway did not
   /// read.
@@ -58,18 +37,12 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private var isAdmitted = false
   private var readThrottle: ReadThrottle?
 
-  /// Batches of failures that are not on the feedback list for certain. No answer may prove them accepted before.
-  var undurable = 0
-  var isAnswerHeld = false
-  var unfinishedAnswer: UnfinishedAnswer?
-  var lingerUntil: NIODeadline?
-  var hasPeerEnded = false
-
   init(_ shared: SimulatorContext, _ loopState: EventLoopState, number: UInt64) {
     self.shared = shared
     self.loopState = loopState
     self.number = number
-    generator = shared.generator(number)
+    life = GatewayLife(
+      shared.behavior.response, linger: shared.options.linger.timeAmount, generator: shared.generator(number))
     session = GatewaySession(rules: shared.options.rules)
     openedAt = shared.wallClock.nanoseconds()
     openedTick = loopState.loop.now
@@ -95,23 +68,21 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     if let info = event as? TLSConnectionInfo {
       begin(topic: info.peer?.topic, info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
-      peerEnded()
+      perform(life.peerEnded())
     }
     context.fireUserInboundEventTriggered(event)
   }
 
   private func begin(topic: String?, _ info: TLSConnectionInfo?) {
-    guard phase == .handshake, let context else { return }
-    phase = .open
+    guard life.phase == .handshake else { return }
+    life.open()
     self.topic = topic
     loopState.tally.handshakes += 1
     if info?.isResumed == true { loopState.tally.resumed += 1 }
     if let refusal = refusal(topic) {
-      end = .refused
       loopState.tally.refused += 1
       shared.log?.write(event("refused", reason: refusal, info))
-      context.close(promise: nil)
-      return
+      return perform(life.refuse())
     }
     shared.log?.write(event("accepted", info))
     let standing: ErrorResponse.Status? =
@@ -135,86 +106,50 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     isAdmitted = true
     let rules = shared.behavior.connection
     if rules.wrongEnvironmentTopics.contains(name) { return "wrong_environment" }
-    return generator.isHit(rules.acceptThenClose) ? "accept_then_close" : nil
+    return life.isHit(rules.acceptThenClose) ? "accept_then_close" : nil
   }
 
   // MARK: reading
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard phase != .handshake, phase != .closed, end != .refused else { return }
+    guard life.isReading else { return }
     var bytes = unwrapInboundIn(data)
     let length = bytes.readableBytes
     hasRead = true
     let wasOpen = session.ending == nil
-    if partial.readableBytes == 0 || completePartial(from: &bytes) {
+    if !partial.isEmpty, var frame = partial.complete(from: &bytes, shared.options.rules.limits) { take(&frame) }
+    if partial.isEmpty {
       take(&bytes)
-      if bytes.readableBytes > 0 {
-        // A separate buffer: the read buffer is 64 KB, and this one may be kept for long.
-        partial = context.channel.allocator.buffer(capacity: max(512, bytes.readableBytes))
-        partial.writeImmutableBuffer(bytes)
-        partialSince = loopState.loop.now
-        partialNumber += 1
-      }
+      if bytes.readableBytes > 0 { partial.begin(bytes, context.channel.allocator, at: loopState.loop.now) }
     }
-    if partial.capacity > Self.uncountedBytes || isPartialCounted { countPartial() }
+    if partial.needsCounting { countPartial() }
     // Only after everything that was read is counted: a failed write or a RST ends the connection at once.
     if let failures = filter?.takeFailures(), !failures.isEmpty, shared.options.keepsFeedback {
       putOnFeedbackList(failures)
     }
-    if wasOpen, let ending = session.ending { answer(ending) }
+    if wasOpen, let ending = session.ending { perform(life.answer(ending, at: loopState.loop.now)) }
     if let delay = readThrottle?.delay(after: length, at: loopState.loop.now) { pauseReading(delay) }
   }
 
-  /// Completes the partial frame and processes it; `false` if it is still incomplete.
-  private func completePartial(from bytes: inout ByteBuffer) -> Bool {
-    while true {
-      let needed: Int
-      switch BinaryFrame.extent(of: partial.readableBytesSpan, at: 0, limits: shared.options.rules.limits) {
-      case .incomplete(let least): needed = least
-      case .complete, .malformed:
-        var frame = partial
-        partial = ByteBuffer()
-        partialSince = nil
-        take(&frame)
-        return true
-      }
-      let missing = needed - partial.readableBytes
-      guard var piece = bytes.readSlice(length: min(missing, bytes.readableBytes)), piece.readableBytes > 0 else {
-        return false
-      }
-      let isEnough = piece.readableBytes == missing
-      partial.writeBuffer(&piece)
-      if !isEnough { return false }
-    }
-  }
-
-  /// A buffer for a frame of usual length costs no counting.
-  private static let uncountedBytes = 4 << 10
-
   /// Counts the buffer of a long frame. If the buffers of all connections exceed the limit, the oldest is dropped.
   private func countPartial() {
-    isPartialCounted = partial.capacity > Self.uncountedBytes
-    guard isPartialCounted else { return shared.unfinishedFrames.end(number) }
+    guard partial.count() else { return shared.unfinishedFrames.end(number) }
     shared.unfinishedFrames.note(number, partial.capacity, giveUp: givingUp())
   }
 
   private func givingUp() -> @Sendable () -> Void {
-    let (loop, number) = (loopState.loop, partialNumber)
+    let (loop, number) = (loopState.loop, partial.number)
     let handler = NIOLoopBound(self, eventLoop: loop)
     return { loop.execute { handler.value.giveUpFrame(number) } }
   }
 
   private func giveUpFrame(_ frame: Int) {
     // The frame may have been completed meanwhile.
-    guard partial.readableBytes > 0, isPartialCounted, partialNumber == frame else { return }
-    if phase == .open {
-      close(as: .memory)
-    } else {
-      shared.unfinishedFrames.end(number)
-      isPartialCounted = false
-      partial = ByteBuffer()
-      partialSince = nil
-    }
+    guard !partial.isEmpty, partial.isCounted, partial.number == frame else { return }
+    if life.phase == .open { return perform(life.close(as: .memory)) }
+    shared.unfinishedFrames.end(number)
+    partial.uncount()
+    partial.drop()
   }
 
   /// Processes all complete frames and advances the reader index.
@@ -244,7 +179,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   /// Puts failures on the feedback list. Reading stops while the list is behind, so pending failures are bounded by the
   /// bytes read.
   private func putOnFeedbackList(_ failures: [FeedbackList.Failure]) {
-    undurable += 1
+    life.noteUndurable()
     loopState.undurable += 1
     add(failures)
   }
@@ -270,21 +205,13 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   /// Notes that `count` failures are durable on the list, or the reason why none of them is.
   private func becameDurable(_ count: Int, _ error: FeedbackListError?) {
-    undurable -= 1
     loopState.undurable -= 1
-    if let error { lost(count, error) }
-    guard undurable == 0 else { return }
-    if readThrottle?.isPausing != true { setReading(true) }
-    if isAnswerHeld { sendAnswer() }
-  }
-
-  /// Nothing may prove these failures accepted any more: the connection ends without an answer, now or when it is due.
-  private func lost(_ count: Int, _ error: FeedbackListError) {
-    shared.note(error)
-    loopState.tally.feedbackLost += count
-    guard phase == .open || phase == .answering else { return }
-    problem = problem ?? error.description
-    if phase == .open { close(as: .feedbackLost) } else { end = .feedbackLost }
+    if let error {
+      shared.note(error)
+      loopState.tally.feedbackLost += count
+    }
+    perform(life.noteDurable(lostBecause: error?.description, at: loopState.loop.now))
+    if life.undurable == 0, readThrottle?.isPausing != true { setReading(true) }
   }
 
   private func pauseReading(_ delay: TimeAmount) {
@@ -292,7 +219,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     setReading(false)
     context?.eventLoop.assumeIsolated().scheduleTask(in: delay) {
       self.readThrottle?.isPausing = false
-      if self.undurable == 0 { self.setReading(true) }
+      if self.life.undurable == 0 { self.setReading(true) }
     }
   }
 
@@ -307,34 +234,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   // MARK: the end
 
-  private func peerEnded() {
-    guard !hasPeerEnded else { return }
-    hasPeerEnded = true
-    switch phase {
-    case .answering: break
-    case .lingering: leave()
-    case .handshake, .open, .closed:
-      if end == nil { end = phase == .handshake ? .handshakeFailed : .peerFin }
-      leave()
-    }
-  }
-
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    if error is TLSError || error is IOError { problem = problem ?? SimulatorError.reason(error) }
-    if let error = error as? TLSError {
-      switch error.kind {
-      case .handshake, .closedDuringHandshake:
-        if phase == .handshake, end == nil {
-          end = .handshakeFailed
-          shared.log?.write(event("handshake_failed", reason: error.message))
-        }
-      default:
-        if end == nil { end = .tlsError }
-      }
-    } else if end == nil {
-      end = phase == .handshake ? .handshakeFailed : .peerRst
+    if error is TLSError || error is IOError { life.note(problem: SimulatorError.reason(error)) }
+    switch (error as? TLSError)?.kind {
+    case .handshake, .closedDuringHandshake:
+      perform(life.fail(.handshake(reason: (error as? TLSError)?.message ?? "")))
+    case .some: perform(life.fail(.tls))
+    case nil: perform(life.fail(.network))
     }
-    context.close(promise: nil)
   }
 
   func channelInactive(context: ChannelHandlerContext) {
@@ -349,40 +256,37 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   /// Finishes the counts of the connection.
   private func finish() {
-    guard phase != .closed else { return }
-    if phase == .handshake {
+    guard let (end, hadHandshake, reports) = life.finish() else { return }
+    if !hadHandshake {
       loopState.tally.handshakeFailures += 1
-      if end == nil { end = .handshakeFailed }
-    } else if partial.readableBytes > 0 {
+    } else if !partial.isEmpty {
       loopState.tally.incomplete += 1
     }
-    abandonAnswer()
-    if isPartialCounted { shared.unfinishedFrames.end(number) }
-    isPartialCounted = false
-    phase = .closed
+    for report in reports { note(report) }
+    if partial.isCounted { shared.unfinishedFrames.end(number) }
+    partial.uncount()
     loopState.tally.open -= 1
     loopState.remove(number: number)
     if isAdmitted { shared.admission.release(topic ?? "") }
     shared.ended()
-    let end = end ?? .peerRst
     let closedAt = shared.wallClock.nanoseconds()
     if let log = shared.log {
       var event = event("closed", reason: end.rawValue)
       event.accepted = session.accepted
       event.discarded = session.discarded
-      event.error = problem
+      event.error = life.problem
       log.write(event)
     }
     shared.list.add(listed(end, closedAt))
   }
 
-  private func listed(_ end: End, _ closedAt: Int64) -> Ledger.Connection {
+  private func listed(_ end: ConnectionEnd, _ closedAt: Int64) -> Ledger.Connection {
     var connection = Ledger.Connection(
       client: client, topic: topic, opened: rfc3339(openedAt), closed: rfc3339(closedAt), end: end)
     connection.received = session.received
     connection.accepted = session.accepted
     connection.discarded = session.discarded
-    connection.error = problem
+    connection.error = life.problem
     if let ending = session.ending, ending.cause != .shutdown, let notification = ending.notification {
       connection.rejected = Ledger.Rejection(
         status: Int(ending.status.rawValue), identifier: ending.identifier, notification: notification)
@@ -397,54 +301,37 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard let since = unreadSince else { return }
     unreadSince = now
     lastRead = lastRead + (now - since)
-    if let begun = partialSince { partialSince = begun + (now - since) }
+    partial.excuse(now - since)
   }
 
   func check(_ now: NIODeadline) {
     excuseUnread(now)
     if hasRead { lastRead = now }
     hasRead = false
-    switch phase {
+    switch life.phase {
     case .answering, .closed: break
     case .handshake:
       // Later than the timeout of the handshake itself, which reports a reason.
-      if now - openedTick > shared.options.handshakeTimeout.timeAmount + .seconds(1) { close(as: .handshakeFailed) }
-    case .lingering: if let lingerUntil, now >= lingerUntil { leave() }
+      let allowed = shared.options.handshakeTimeout.timeAmount + .seconds(1)
+      if now - openedTick > allowed { perform(life.close(as: .handshakeFailed)) }
+    case .lingering: perform(life.passed(now))
     case .open:
       let rules = shared.behavior.connection
-      if let partialSince, partial.readableBytes > 0, now - partialSince > shared.options.frameTimeout.timeAmount {
-        close(as: .frameTimeout)
+      if partial.isLate(now, shared.options.frameTimeout.timeAmount) {
+        perform(life.close(as: .frameTimeout))
       } else if let idle = rules.idle, now - lastRead >= idle.timeAmount {
-        close(as: .idle)
+        perform(life.close(as: .idle))
       } else if let lifetime = rules.lifetime, now - openedTick >= lifetime.timeAmount {
-        end = .lifetime
+        life.noteLifetime()
         shutDown()
       }
     }
   }
 
-  /// Closes without an answer.
-  private func close(as end: End) {
-    self.end = end
-    leave()
-  }
-
   func shutDown(forGood: Bool) { shutDown() }
 
   private func shutDown() {
-    switch phase {
-    case .open where session.received > 0:
-      session.shutDown()
-      if let ending = session.ending { answer(ending) }
-    case .handshake, .open:
-      if end == nil { end = .local }
-      leave()
-    case .answering, .lingering, .closed: break
-    }
-  }
-
-  func leave() {
-    if end == nil { end = .local }
-    context?.close(promise: nil)
+    if life.phase == .open, session.received > 0 { session.shutDown() }
+    perform(life.shutDown(session.ending, at: loopState.loop.now))
   }
 }

@@ -1,0 +1,60 @@
+import BinaryProtocol
+import NIOCore
+import TLSTransport
+
+/// What a connection's life asks of the transport, the counts and the log.
+extension GatewayHandler {
+  func perform(_ actions: [GatewayLife.Action]) {
+    for action in actions { perform(action) }
+  }
+
+  private func perform(_ action: GatewayLife.Action) {
+    switch action {
+    case .answerLater(let delay): later(delay) { $0.answerIsDue(at: $1) }
+    case .writeLater(let delay): later(delay) { $0.pieceIsDue(at: $1) }
+    case .write(let bytes): write(bytes)
+    case .closeOutput: context?.close(mode: .output, promise: nil)
+    case .reset: reset()
+    case .close: context?.close(promise: nil)
+    case .report(let report): note(report)
+    }
+  }
+
+  private func later(
+    _ delay: Duration, _ body: @escaping (inout GatewayLife, NIODeadline) -> [GatewayLife.Action]
+  ) {
+    let loop = loopState.loop
+    loop.assumeIsolated().scheduleTask(in: delay.timeAmount) { self.perform(body(&self.life, loop.now)) }
+  }
+
+  private func write(_ bytes: [UInt8]) {
+    guard let context else { return }
+    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).assumeIsolated().whenSuccess {
+      self.perform(self.life.wrote(bytes.count))
+    }
+  }
+
+  private func reset() {
+    guard let context else { return }
+    // With a linger time of 0, a close sends a RST.
+    (context.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
+    }
+    context.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
+    context.close(promise: nil)
+  }
+
+  func note(_ report: GatewayLife.Report) {
+    switch report {
+    case .refused(let status): loopState.tally.rejected[.status(status), default: 0] += 1
+    case .malformed: loopState.tally.malformed += 1
+    case .handshakeFailed(let reason): shared.log?.write(event("handshake_failed", reason: reason))
+    case .noResponse(let ending): log(ending, nil)
+    case .responded(let ending, let response):
+      loopState.tally.errorResponses[.status(response.status), default: 0] += 1
+      log(ending, response)
+    case .respondedInPart(let ending, let response, let written):
+      loopState.tally.errorResponsesIncomplete += 1
+      log(ending, response, written: written)
+    }
+  }
+}
