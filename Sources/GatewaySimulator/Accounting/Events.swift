@@ -1,4 +1,5 @@
 import BinaryProtocol
+import Measurement
 import TLSTransport
 
 /// The events of the event log.

@@ -329,6 +329,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func shutDown(forGood: Bool) { shutDown() }
+  func leave() { perform(life.leave()) }
 
   private func shutDown() {
     if life.phase == .open, session.received > 0 { session.shutDown() }

@@ -263,7 +263,8 @@ struct GatewayLife {
     return leave()
   }
 
-  private mutating func leave() -> [Action] {
+  /// Closes at once.
+  mutating func leave() -> [Action] {
     end = end ?? .local
     return [.close]
   }
