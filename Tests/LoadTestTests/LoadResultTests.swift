@@ -346,7 +346,7 @@ struct LoadResultTests {
 
   @Test("Giving up is the first reason, and an obstacle the only one")
   func givenUp() {
-    let nothing = Self.sent { ($0.generated, $0.accepted, $0.everUp) = (0, 0, 0) }
+    let nothing = Self.sent { ($0.generated, $0.accepted, $0.everUp, $0.opened) = (0, 0, 0, 0) }
     #expect(
       Self.judged(
         nothing, plan: { $0.connections.giveUp = .milliseconds(1_500) },
