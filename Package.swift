@@ -224,7 +224,7 @@ let package = Package(
       name: "PipelineTests",
       dependencies: [
         "Analysis", "Bytes", "Dissection", "InterfaceCapture", "Measurement", "PacketCapture", "Pipeline", "PushModel",
-        "Records", "TLSDecryption",
+        "Records", "TLSDecryption", "TestSupport",
       ], swiftSettings: settings),
     .testTarget(
       name: "TLSTransportTests",

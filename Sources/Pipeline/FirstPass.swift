@@ -1,4 +1,3 @@
-import CommandFiles
 import Records
 
 /// The first of two passes over the same inputs, for facts that are known only at the ends of connections: fates, and

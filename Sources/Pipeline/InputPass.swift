@@ -5,7 +5,7 @@ import Records
 import TLSDecryption
 
 /// How a reading went.
-package struct Reading {
+package struct ReadingOutcome {
   package var summary = SummaryRecord()
   /// Something was wrong with a file as a file.
   package var hasWarnings = false
@@ -32,7 +32,7 @@ struct InputPass {
   private let isQuiet: Bool
   private var opened: OpenedInputs
   private var dissection: Dissection
-  private var reading = Reading()
+  private var reading = ReadingOutcome()
 
   /// - Parameter isQuiet: another pass follows, which reports problems of the inputs.
   init(
@@ -46,7 +46,7 @@ struct InputPass {
   }
 
   /// Reads the opened inputs, in order.
-  mutating func read() -> Reading {
+  mutating func read() -> ReadingOutcome {
     if onUse != nil || live != nil {
       let (onUse, live) = (onUse, live)
       secrets.onUse = { lines in
@@ -60,7 +60,6 @@ struct InputPass {
     for item in opened.items
     where dissection.isOpen && (live != nil || !dissection.hasBegun || !observer.isStopRequested) {
       read(item)
-      observer.endProgress()
     }
     if let live { end(live) }
     reading.failure = opened.failure

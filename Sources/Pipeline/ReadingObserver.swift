@@ -1,4 +1,3 @@
-import CommandFiles
 import Dissection
 import InterfaceCapture
 import PacketCapture

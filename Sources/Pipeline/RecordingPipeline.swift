@@ -9,18 +9,9 @@ import TLSDecryption
 /// The way from recordings to a sink: inputs are opened, decrypted and dissected, and their records selected, redacted
 /// and received.
 ///
-/// Commands differ in the sink, and in what they need to know before its first record (`prepare(_:)`).
+/// Commands differ in the sink. One that writes records calls `prepareToWrite(fates:)` first, to learn how to write fates;
+/// otherwise the records of a selection are counted.
 package struct RecordingPipeline {
-  /// What the records are for, which decides whether inputs are read twice.
-  package enum Purpose {
-    /// Records are written. `fates`: `nil`: into notifications' records where inputs can be read twice; `true`: also of
-    /// standard input, which is copied first; `false`: not at all.
-    case writing(fates: Bool?)
-    /// Records are counted, of each connection only the selected ones. If the selection needs facts, standard input is
-    /// copied first.
-    case counting
-  }
-
   /// Key logs that may grow while an interface is read.
   package struct GrowingKeyLogs {
     package var paths: [String]
@@ -39,8 +30,10 @@ package struct RecordingPipeline {
   private let observer: any ReadingObserver
   private let readSecrets: () throws -> Secrets
   private var secrets: Secrets?
-  private var firstPass: FirstPass
-  private var countsSelected = false
+  /// `nil`: not made yet, since the selection changed.
+  private var firstPass: FirstPass?
+  /// Connections' records count all records of the connection, not the selected ones alone.
+  private var countsAll = false
   /// An end was asked for while standard input was copied.
   private var isCopyCut = false
 
@@ -52,7 +45,7 @@ package struct RecordingPipeline {
   /// The folder of the copy of standard input.
   package var temporaryFolder = "/tmp"
   package var selection = RecordSelection() {
-    didSet { firstPass = FirstPass(selection, .omitted) }
+    didSet { firstPass = nil }
   }
   /// `nil`: records are not redacted.
   package var redaction: Redaction?
@@ -70,42 +63,42 @@ package struct RecordingPipeline {
   ) {
     (self.inputs, self.options, self.filter, self.observer) = (inputs, options, filter, observer)
     readSecrets = secrets
-    firstPass = FirstPass(selection, .omitted)
   }
 
   // MARK: before the first record
 
-  /// Reads the inputs a first time if the purpose or the selection needs it.
+  /// Reads the inputs a first time if notifications' records are to have fates, or the selection needs it.
   ///
+  /// - Parameter fates: `nil`: fates are in notifications' records where inputs can be read twice; `true`: also of
+  ///   standard input, which is copied first; `false`: fates are not written.
   /// - Returns: how the sink is to write fates.
-  /// - Throws: a `ReadingRefusal`; a `FileFailure` if standard input cannot be copied; what `secrets` throws.
-  package mutating func prepare(_ purpose: Purpose) throws -> FateNotation {
-    var fates: Bool? = false
-    switch purpose {
-    case .writing(let asked): fates = asked
-    case .counting: countsSelected = true
-    }
-    if interface != nil {
-      if fates == true { throw ReadingRefusal.fatesOfInterface }
-      if selection.needsFacts { throw ReadingRefusal.selectionOfInterface }
-      firstPass = FirstPass(selection, fates == false ? .omitted : .ranges)
-      return firstPass.notation
-    }
-    if fates == true {
-      try keepStandardInput(for: .fates)
-    } else if countsSelected, selection.needsFacts {
-      try keepStandardInput(for: .selection)
-    }
-    let isRepeatable = inputs.allSatisfy(\.isRepeatable)
+  /// - Throws: a `ReadingRefusal`; a `FileFailure` if standard input cannot be copied; an `InterfaceCaptureFailure`; what
+  ///   `secrets` throws.
+  package mutating func prepareToWrite(fates: Bool?) throws -> FateNotation {
+    countsAll = true
+    if interface != nil, fates == true { throw ReadingRefusal.fatesOfInterface }
+    if fates == true { try keepStandardInput(for: .fates) }
+    return try makeFirstPass(fates: fates).notation
+  }
+
+  private mutating func makeFirstPass(fates: Bool?) throws -> FirstPass {
+    if interface != nil, selection.needsFacts { throw ReadingRefusal.selectionOfInterface }
+    let isRepeatable = interface == nil && inputs.allSatisfy(\.isRepeatable)
+    var first = FirstPass(selection, fates == false ? .omitted : .ranges)
     if selection.needsFacts && !isRepeatable { throw ReadingRefusal.selectionOfPipe }
     if isRepeatable, fates != false || selection.needsFacts {
       let facts = SharedSink(RecordingFacts(for: selection, maximumRanges: maximumRanges))
       let reading = try pass(into: facts, isQuiet: true)
-      firstPass = FirstPass(facts.sink, reading.summary, writesFates: fates != false)
-    } else {
-      firstPass = FirstPass(selection, fates == false ? .omitted : .ranges)
+      first = FirstPass(facts.sink, reading.summary, writesFates: fates != false)
     }
-    return firstPass.notation
+    firstPass = first
+    return first
+  }
+
+  /// The first pass of a reading that counts: if the selection needs facts, standard input is copied first.
+  private mutating func firstPassOfCounting() throws -> FirstPass {
+    if interface == nil, selection.needsFacts { try keepStandardInput(for: .selection) }
+    return try makeFirstPass(fates: false)
   }
 
   /// Copies standard input to an unnamed file, so that all inputs can be read more than once.
@@ -139,28 +132,30 @@ package struct RecordingPipeline {
   ///   - onProgress: called after every batch of packets, with the sink so far, the totals of what was read, and those of
   ///     what was selected of it.
   /// - Returns: the sink with what it has received, and how the reading went.
-  /// - Throws: an `InterfaceCaptureFailure`, what `secrets` throws.
+  /// - Throws: an `InterfaceCaptureFailure`, what `secrets` throws; if the selection needs a first pass that was not made,
+  ///   what `prepareToWrite(fates:)` throws.
   package mutating func read<Sink: RecordSink>(
     into sink: Sink, isQuiet: Bool = false,
     onProgress: ((_ sink: Sink, _ summary: SummaryRecord, _ selected: SummaryRecord) -> Void)? = nil
-  ) throws -> (sink: Sink, reading: Reading) {
+  ) throws -> (sink: Sink, reading: ReadingOutcome) {
+    let firstPass = try firstPass ?? firstPassOfCounting()
     let received = SharedSink(sink)
     let redacted: any RecordSink = redaction.map { RedactedRecords(received, $0) } ?? received
-    var reading: Reading
+    var reading: ReadingOutcome
     if selection.isEmpty && recordLimit == nil {
       reading = try pass(
         into: redacted, isQuiet: isQuiet,
         onProgress: onProgress.map { body in { summary in body(received.sink, summary, summary) } })
-      firstPass.report(after: reading.summary, isCut: false, to: observer)
+      if !isQuiet { firstPass.report(after: reading.summary, isCut: false, to: observer) }
     } else {
       let selected = SharedSink(
         SelectedRecords(
-          redacted, selection, facts: firstPass.facts, countsSelected: countsSelected, limit: recordLimit ?? .max,
+          redacted, selection, facts: firstPass.facts, countsSelected: !countsAll, limit: recordLimit ?? .max,
           maximumRanges: maximumRanges))
       reading = try pass(
         into: selected, isQuiet: isQuiet,
         onProgress: onProgress.map { body in { summary in body(received.sink, summary, selected.sink.summary) } })
-      firstPass.report(after: reading.summary, isCut: selected.sink.isCut, to: observer)
+      if !isQuiet { firstPass.report(after: reading.summary, isCut: selected.sink.isCut, to: observer) }
     }
     if reading.hasRead { received.pause() }
     reading.isCopyCut = isCopyCut
@@ -170,7 +165,7 @@ package struct RecordingPipeline {
   /// Reads the inputs once into a sink.
   private mutating func pass(
     into sink: any RecordSink, isQuiet: Bool, onProgress: ((SummaryRecord) -> Void)? = nil
-  ) throws -> Reading {
+  ) throws -> ReadingOutcome {
     // Created before the key logs are read, so that no line is missed.
     let follower =
       interface == nil || keyLogs.paths.isEmpty

@@ -197,7 +197,7 @@ struct Decode: ParsableCommand {
     var pipeline = try decoding.pipeline(recordings.inputs, live: live, chosen, try redacting.redaction)
     pipeline.onUse = onUse
     pipeline.recordLimit = records.limit
-    let fates = try pipeline.prepare(.writing(fates: records.fates))
+    let fates = try pipeline.prepareToWrite(fates: records.fates)
     if let selection = try fieldSelection {
       let judging = selection.needsVerdicts ? judging : nil
       switch format {

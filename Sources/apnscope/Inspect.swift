@@ -149,7 +149,6 @@ struct Inspect: ParsableCommand {
       }
     }
     var pipeline = try decoding.pipeline(recordings.inputs, live: live, chosen, try redacting.redaction)
-    _ = try pipeline.prepare(.counting)
     let result = try pipeline.read(into: Inspection(limits: limits), onProgress: onProgress)
     let code = ExitStatus.code(for: result.reading, strict: view.strict)
     var inspection = result.sink

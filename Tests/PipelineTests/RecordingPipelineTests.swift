@@ -10,6 +10,7 @@ import Pipeline
 import PushModel
 import Records
 import TLSDecryption
+import TestSupport
 import Testing
 
 /// The bytes that a writer has written.
@@ -18,18 +19,6 @@ private final class Written {
   func take(_ more: RawSpan) -> Bool {
     bytes.append(copying: more)
     return true
-  }
-}
-
-/// A folder that is removed with its last user.
-private final class Folder {
-  let path = FileManager.default.temporaryDirectory.appending(path: "pipeline-\(UUID().uuidString)").path
-  init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-
-  func file(_ name: String, _ bytes: [UInt8]) throws -> String {
-    try Data(bytes).write(to: URL(filePath: path).appending(path: name))
-    return "\(path)/\(name)"
   }
 }
 
@@ -67,11 +56,10 @@ struct RecordingPipelineTests {
       observer: observer)
   }
 
-  private static func lines(_ pipeline: inout RecordingPipeline, _ purpose: RecordingPipeline.Purpose) throws
-    -> [UInt8]
-  {
+  /// The records that `decode` writes.
+  private static func lines(_ pipeline: inout RecordingPipeline) throws -> [UInt8] {
     let written = Written()
-    let fates = try pipeline.prepare(purpose)
+    let fates = try pipeline.prepareToWrite(fates: nil)
     let writer = JSONLinesWriter(fates: fates, judging: PayloadJudging(), output: written.take)
     _ = try pipeline.read(into: writer)
     return written.bytes
@@ -80,14 +68,13 @@ struct RecordingPipelineTests {
   @Test("What is written of a trace is its baseline", arguments: names)
   func baseline(name: String) throws {
     var pipeline = Self.pipeline(name)
-    let lines = try Self.lines(&pipeline, .writing(fates: nil))
+    let lines = try Self.lines(&pipeline)
     #expect(lines == Array(try Data(contentsOf: URL(filePath: Self.path(name + ".jsonl")))))
   }
 
   @Test("A sink that is given comes back with what it received", arguments: names)
   func sink(name: String) throws {
     var pipeline = Self.pipeline(name)
-    _ = try pipeline.prepare(.counting)
     var (inspection, reading) = try pipeline.read(into: Inspection())
     let report = inspection.finish()
     #expect(reading.hasRead)
@@ -102,7 +89,6 @@ struct RecordingPipelineTests {
     func counts(_ selection: RecordSelection) throws -> [Int] {
       var pipeline = Self.pipeline(name)
       pipeline.selection = selection
-      _ = try pipeline.prepare(.counting)
       var inspection = try pipeline.read(into: Inspection()).sink
       let report = inspection.finish()
       return [
@@ -115,19 +101,38 @@ struct RecordingPipelineTests {
     #expect(try counts(all) == counts(RecordSelection()))
   }
 
+  @Test("A selection of a fate counts the notifications with this fate, though nobody asked for a first pass")
+  func fate() throws {
+    func counts(_ fates: Set<Fate>) throws -> (notifications: Int, fates: InspectionReport.Fates) {
+      var pipeline = Self.pipeline("plain-error.pcap")
+      pipeline.selection.fates = fates
+      var inspection = try pipeline.read(into: Inspection()).sink
+      let report = inspection.finish()
+      return (report.summary.notifications, report.fates)
+    }
+    let all = try counts([])
+    for (fate, expected) in [
+      (Fate.accepted, all.fates.accepted), (.rejected, all.fates.rejected),
+      (.discarded, all.fates.discarded),
+    ] {
+      #expect(expected > 0)
+      #expect(try counts([fate]).notifications == expected, "\(fate)")
+    }
+  }
+
   @Test("Reading ends after a number of selected records")
   func limit() throws {
     var pipeline = Self.pipeline("plain-error.pcap")
     pipeline.selection.types = [.notification]
     pipeline.recordLimit = 3
-    let lines = String(decoding: try Self.lines(&pipeline, .writing(fates: nil)), as: UTF8.self)
+    let lines = String(decoding: try Self.lines(&pipeline), as: UTF8.self)
     #expect(lines.split(separator: "\n").filter { $0.contains(#""type":"notification""#) }.count == 3)
   }
 
   @Test("A token does not pass redaction on its way to the sink")
   func redaction() throws {
     var plain = Self.pipeline("plain-error.pcap")
-    let shown = String(decoding: try Self.lines(&plain, .writing(fates: nil)), as: UTF8.self)
+    let shown = String(decoding: try Self.lines(&plain), as: UTF8.self)
     let tokens = Set(
       shown.split(separator: "\n").compactMap { line in
         line.range(of: #"(?<="token":")[0-9a-f]{64}"#, options: .regularExpression).map { String(line[$0]) }
@@ -135,7 +140,7 @@ struct RecordingPipelineTests {
     #expect(!tokens.isEmpty)
     var pipeline = Self.pipeline("plain-error.pcap")
     pipeline.redaction = try #require(Redaction(key: Array(repeating: 7, count: 32), keepsAddresses: false))
-    let lines = String(decoding: try Self.lines(&pipeline, .writing(fates: nil)), as: UTF8.self)
+    let lines = String(decoding: try Self.lines(&pipeline), as: UTF8.self)
     #expect(tokens.allSatisfy { !lines.contains($0) })
   }
 
@@ -143,19 +148,21 @@ struct RecordingPipelineTests {
 
   @Test("What cannot be read is named, and the rest is read")
   func failures() throws {
-    let folder = try Folder()
-    let text = try folder.file("a.txt", Array("no capture\n".utf8))
-    let paths = ["\(folder.path)/missing.pcap", text, Self.path("plain-error.pcap")]
-    let observer = ReadingRecorder()
-    var pipeline = Self.pipeline(paths: paths, observer)
-    let reading = try pipeline.read(into: Inspection()).reading
-    #expect(observer.notices == ["failure \(paths[0]) cannotOpen", "failure \(text) notACapture"])
-    guard case .input(let error) = reading.failure else {
-      Issue.record("the first failure is not an input's")
-      return
+    try withTemporaryFolder { folder in
+      let text = folder.appending(path: "a.txt")
+      try Data("no capture\n".utf8).write(to: text)
+      let paths = ["\(folder.path)/missing.pcap", text.path, Self.path("plain-error.pcap")]
+      let observer = ReadingRecorder()
+      var pipeline = Self.pipeline(paths: paths, observer)
+      let reading = try pipeline.read(into: Inspection()).reading
+      #expect(observer.notices == ["failure \(paths[0]) cannotOpen", "failure \(paths[1]) notACapture"])
+      guard case .input(let error) = reading.failure else {
+        Issue.record("the first failure is not an input's")
+        return
+      }
+      #expect(error.kind == .cannotOpen)
+      #expect(reading.hasRead && reading.summary.notifications > 0)
     }
-    #expect(error.kind == .cannotOpen)
-    #expect(reading.hasRead && reading.summary.notifications > 0)
   }
 
   @Test("A reading that another one follows reports no fault of an input, and keeps the first")
@@ -168,27 +175,29 @@ struct RecordingPipelineTests {
 
   @Test("A folder's captures are read, and its other files named")
   func folder() throws {
-    let folder = try Folder()
-    let trace = Array(try Data(contentsOf: URL(filePath: Self.path("plain-error.pcap"))))
-    for name in ["ring-10.pcap", "ring-9.pcap"] { _ = try folder.file(name, trace) }
-    _ = try folder.file("notes.txt", Array("hello\n".utf8))
-    let observer = ReadingRecorder()
-    var pipeline = Self.pipeline(paths: [folder.path], observer)
-    let whole = try pipeline.read(into: Inspection()).reading
-    #expect(
-      observer.notices == [
-        "found notes.txt", "found ring-9.pcap", "found ring-10.pcap", "left out \(folder.path) [\"notes.txt\"]",
-      ])
-    #expect(whole.failure == nil && whole.hasRead)
+    try withTemporaryFolder { folder in
+      let trace = try Data(contentsOf: URL(filePath: Self.path("plain-error.pcap")))
+      for name in ["ring-10.pcap", "ring-9.pcap"] { try trace.write(to: folder.appending(path: name)) }
+      try Data("hello\n".utf8).write(to: folder.appending(path: "notes.txt"))
+      let observer = ReadingRecorder()
+      var pipeline = Self.pipeline(paths: [folder.path], observer)
+      let whole = try pipeline.read(into: Inspection()).reading
+      #expect(
+        observer.notices == [
+          "found notes.txt", "found ring-9.pcap", "found ring-10.pcap", "left out \(folder.path) [\"notes.txt\"]",
+        ])
+      #expect(whole.failure == nil && whole.hasRead)
+    }
   }
 
   @Test("A folder without captures cannot be read")
   func emptyFolder() throws {
-    let folder = try Folder()
-    let observer = ReadingRecorder()
-    var pipeline = Self.pipeline(paths: [folder.path], observer)
-    let reading = try pipeline.read(into: Inspection()).reading
-    #expect(observer.notices == ["failure \(folder.path) notACapture"] && !reading.hasRead)
+    try withTemporaryFolder { folder in
+      let observer = ReadingRecorder()
+      var pipeline = Self.pipeline(paths: [folder.path], observer)
+      let reading = try pipeline.read(into: Inspection()).reading
+      #expect(observer.notices == ["failure \(folder.path) notACapture"] && !reading.hasRead)
+    }
   }
 
   @Test("A request to stop ends the reading, and what was read is reported")
@@ -218,35 +227,43 @@ struct RecordingPipelineTests {
 
   // MARK: refusals
 
-  private static func fifo(_ folder: Folder) throws -> String {
-    let path = "\(folder.path)/pipe"
-    try #require(unsafe mkfifo(path, 0o600) == 0)
-    return path
-  }
-
-  private static func refusal(
-    _ pipeline: RecordingPipeline, _ purpose: RecordingPipeline.Purpose
-  ) -> ReadingRefusal? {
-    var pipeline = pipeline
+  private static func refusal(_ body: () throws -> Void) -> ReadingRefusal? {
     do {
-      _ = try pipeline.prepare(purpose)
+      try body()
       return nil
     } catch {
       return error as? ReadingRefusal
     }
   }
 
-  @Test("A pipe with a name is refused where inputs are read twice")
+  private static func refusal(ofWriting pipeline: RecordingPipeline, fates: Bool?) -> ReadingRefusal? {
+    var pipeline = pipeline
+    return refusal { _ = try pipeline.prepareToWrite(fates: fates) }
+  }
+
+  private static func refusal(ofCounting pipeline: RecordingPipeline) -> ReadingRefusal? {
+    var pipeline = pipeline
+    return refusal { _ = try pipeline.read(into: Inspection()) }
+  }
+
+  @Test("A pipe with a name is refused where inputs are read twice, before secrets are read")
   func pipes() throws {
-    let folder = try Folder()
-    let path = try Self.fifo(folder)
-    let input = RecordingInput(path: path, name: path)
-    var pipeline = Self.pipeline(paths: [path], ReadingRecorder())
-    #expect(Self.refusal(pipeline, .writing(fates: true)) == .notRepeatable(input, for: .fates))
-    #expect(Self.refusal(pipeline, .writing(fates: nil)) == nil)
-    pipeline.selection.fates = [.discarded]
-    #expect(Self.refusal(pipeline, .writing(fates: nil)) == .selectionOfPipe)
-    #expect(Self.refusal(pipeline, .counting) == .notRepeatable(input, for: .selection))
+    try withTemporaryFolder { folder in
+      let path = "\(folder.path)/pipe"
+      try #require(unsafe mkfifo(path, 0o600) == 0)
+      let input = RecordingInput(path: path, name: path)
+      var pipeline = RecordingPipeline(
+        [input], DissectionOptions(), filter: nil,
+        secrets: {
+          Issue.record("secrets are read")
+          return Secrets()
+        }, observer: ReadingRecorder())
+      #expect(Self.refusal(ofWriting: pipeline, fates: true) == .notRepeatable(input, for: .fates))
+      #expect(Self.refusal(ofWriting: pipeline, fates: nil) == nil)
+      pipeline.selection.fates = [.discarded]
+      #expect(Self.refusal(ofWriting: pipeline, fates: nil) == .selectionOfPipe)
+      #expect(Self.refusal(ofCounting: pipeline) == .notRepeatable(input, for: .selection))
+    }
   }
 
   @Test("Facts that come with the end of a recording are refused of an interface")
@@ -255,14 +272,14 @@ struct RecordingPipelineTests {
     pipeline.interface = LiveCapture.Options(
       interface: "none", filter: nil, ring: nil, maximumBlockLength: 1 << 20, endingSignals: []
     ) { _ in }
-    #expect(Self.refusal(pipeline, .writing(fates: true)) == .fatesOfInterface)
-    #expect(Self.refusal(pipeline, .writing(fates: nil)) == nil)
+    #expect(Self.refusal(ofWriting: pipeline, fates: true) == .fatesOfInterface)
+    #expect(Self.refusal(ofWriting: pipeline, fates: nil) == nil)
     pipeline.selection.statuses = [8]
-    #expect(Self.refusal(pipeline, .writing(fates: nil)) == .selectionOfInterface)
-    #expect(Self.refusal(pipeline, .counting) == .selectionOfInterface)
+    #expect(Self.refusal(ofWriting: pipeline, fates: nil) == .selectionOfInterface)
+    #expect(Self.refusal(ofCounting: pipeline) == .selectionOfInterface)
   }
 
-  @Test("Secrets are read once, and not before the inputs are known to be readable as asked")
+  @Test("Secrets are read once, and what both passes used is reported once")
   func secrets() throws {
     final class Reads { var count = 0 }
     let reads = Reads()
@@ -273,10 +290,9 @@ struct RecordingPipelineTests {
         reads.count += 1
         return try Self.secrets(of: name)
       }, observer: ReadingRecorder())
-    #expect(reads.count == 0)
     var used = ""
     pipeline.onUse = { used += $0 }
-    _ = try Self.lines(&pipeline, .writing(fates: nil))
+    _ = try Self.lines(&pipeline)
     #expect(reads.count == 1)
     // The first of two passes decrypts, too; what it used is reported once.
     let lines = used.split(separator: "\n")

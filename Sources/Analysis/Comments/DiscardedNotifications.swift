@@ -23,7 +23,7 @@ package final class DiscardedNotifications: StorySink {
     var resends: Place?
   }
 
-  /// What became of the notifications that were discarded on a connection.
+  /// The outcomes of the notifications that were discarded on a connection.
   struct Loss {
     fileprivate var counts: NamedCounts<StoryOutcome> = [:]
     /// Discarded sendings that were sent again, and recognisable ones that were not.
@@ -142,6 +142,6 @@ package final class DiscardedNotifications: StorySink {
   /// A sending that was discarded or sends a discarded one again; `nil`: it is neither, or not among the first ones.
   func sending(_ index: Int, on connection: Int) -> Sending? { byKey[Key(connection: connection, index: index)] }
 
-  /// What became of the notifications that were discarded on a connection; `nil`: none was, or it is not kept.
+  /// The outcomes of the notifications that were discarded on a connection; `nil`: none was, or they are not kept.
   func loss(on connection: Int) -> Loss? { losses[connection] }
 }

@@ -1,6 +1,5 @@
 import BinaryProtocol
 import Bytes
-import Measurement
 import PacketCapture
 import PushModel
 import Records
@@ -49,7 +48,7 @@ package final class PacketComments: RecordSink {
   /// the last one.
   private var naming: [NotificationKey: Int] = [:]
   private var lastNaming: [Int: Int] = [:]
-  /// What was sent again in the whole recording.
+  /// The discarded sendings of the whole recording, and those that send them again.
   let sendings: DiscardedNotifications
 
   /// - Parameters:

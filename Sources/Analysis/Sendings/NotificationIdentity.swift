@@ -1,8 +1,8 @@
 import Bytes
 import PushModel
 
-/// What makes two sendings the same notification: equal tokens, equal payloads, and in both or in neither of them items
-/// that extend past the frame.
+/// The identity of a notification: two sendings are of the same one if they have equal tokens, equal payloads, and both
+/// or neither of them items that extend past the frame.
 ///
 /// Identifier, expiration, priority, connection and time do not count: a provider that sends a notification again may
 /// change them. An absent payload differs from an empty one. Providers with different topics send different
@@ -10,10 +10,10 @@ import PushModel
 ///
 /// Identities are compared by one of two digests, each made without copying a byte:
 ///
-/// - `digest`, of 64 bits, for what counts notifications one by one and remembers the latest: a few instructions for 16
-///   bytes. Two different notifications among n have the same digest with the odds n²/2⁶⁵, which is 1 in 37 million for
-///   a million. It has no key: who writes payloads for this purpose can make two with one digest.
-/// - `key`, of 128 bits and keyed, for what tells every notification of a recording: the odds are n²/2¹²⁹, and nobody
+/// - `digest`, of 64 bits of which 63 vary, for inspections, which count notifications one by one and remember the
+///   latest: a few instructions for 16 bytes. Two different notifications among n have the same digest with the odds
+///   n²/2⁶⁴, which is 1 in 18 million for a million. It has no key: an author of payloads can make two with one digest.
+/// - `keys`, of 128 bits and keyed, for stories, of every notification of a recording: the odds are n²/2¹²⁹, and nobody
 ///   can choose contents with one key.
 struct NotificationIdentity: ~Escapable {
   private let token: RawSpan

@@ -1,6 +1,6 @@
 import PushModel
 
-/// What a sending of a notification is to the sendings before it.
+/// The relation of a sending of a notification to the sendings before it.
 package enum SendingRelation: Equatable, Sendable {
   /// The notification was not sent before.
   case first

@@ -60,7 +60,7 @@ package struct SendingRecord: Sendable {
   package var status: UInt8?
   package var identifier: UInt32?
   package var expiration: UInt32?
-  /// What it is to the story's sendings before it. Not a field of the record.
+  /// The relation to the story's sendings before it. Not a field of the record.
   package var relation: SendingRelation
 
   init(_ row: StoryRow, _ relation: SendingRelation) {

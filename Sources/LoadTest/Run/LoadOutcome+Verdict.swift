@@ -45,8 +45,8 @@ extension LoadOutcome {
     switch givenUp {
     case nil: return nil
     case .permanentFailure(let reason): return reason
-    case .lost(nil) where tally.opened > 0:
-      // No attempt failed: the next one was not due yet.
+    case .lost where tally.opened > 0 && tally.failed == 0:
+      // No attempt failed: the next one was not due yet. The last error, if there is one, ended a connection.
       return "gave up: no connection was up for \(patience): the gateway had closed all \(tally.opened) of them"
     case .lost(let lastError):
       return "gave up: no connection could be established for \(patience): \(lastError ?? "no answer")"

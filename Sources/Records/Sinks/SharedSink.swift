@@ -14,9 +14,7 @@ import PushModel
 /// let report = counted.sink.finish()
 /// ```
 public final class SharedSink<Sink: RecordSink>: RecordSink {
-  /// Not checked for overlapping accesses when the program runs, which would cost a fiftieth of decoding: the owner and
-  /// the stages that pass records on run on one thread, and a sink does not access its `SharedSink` during a call.
-  @exclusivity(unchecked) public var sink: Sink
+  public var sink: Sink
 
   public init(_ sink: Sink) { self.sink = sink }
 

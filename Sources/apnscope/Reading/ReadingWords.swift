@@ -42,7 +42,7 @@ extension InterfaceCaptureFailure {
     case .noProgram: "neither dumpcap nor tcpdump is installed; one of them is needed to capture"
     case .cannotStart(let program, let code): "\(program): \(SystemError.text(code))"
     case .cannotConnect(let interface, let code): "\(interface): \(SystemError.text(code))"
-    case .ring(let failure): failure.kind == .readerGone ? nil : "\(failure)"
+    case .ring(let failure): "\(failure)"
     case .ended(let interface, let program, let end, let reason, _):
       "\(interface): \(program) \(end.text)\(reason.isEmpty ? "" : ": \(reason)")"
     case .cannotList: nil
@@ -109,7 +109,7 @@ extension ExitStatus {
   /// The exit status of a command, after all its output was written.
   ///
   /// - Parameter strict: damage, and inputs without notifications and feedback, are failures.
-  static func code(for reading: Reading, strict: Bool) -> ExitCode {
+  static func code(for reading: ReadingOutcome, strict: Bool) -> ExitCode {
     if reading.isCopyCut { return interrupted }
     let failure = reading.failure.map { code(for: $0) }
     // Ctrl-C is the normal end of a live capture, whose earlier failures count.

@@ -79,7 +79,6 @@ struct TraceReading {
     Interrupt.watch()
     let (empty, collector, tally) = TraceOptions.sinks(traceLimits, decoding.limits, selection)
     var pipeline = try decoding.pipeline(paths, selection, redaction)
-    _ = try pipeline.prepare(.counting)
     let reading = try pipeline.read(into: empty)
     code = ExitStatus.code(for: reading.reading, strict: options.strict)
     var inspection = reading.sink
