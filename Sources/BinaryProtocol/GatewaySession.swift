@@ -69,6 +69,13 @@ public struct GatewaySession: Sendable {
     public var identifier: UInt32?
     /// The response to send; `nil` to close without one.
     public var response: ErrorResponse?
+
+    package init(
+      cause: Cause, status: ErrorResponse.Status, notification: Int?, identifier: UInt32?, response: ErrorResponse?
+    ) {
+      (self.cause, self.status, self.notification) = (cause, status, notification)
+      (self.identifier, self.response) = (identifier, response)
+    }
   }
 
   private enum State: Sendable, Equatable {

@@ -5,7 +5,7 @@ import Records
 /// The way from a file of records to a sink: its lines are read, and their records selected, redacted and received.
 package struct RecordsPipeline {
   /// How a reading went.
-  package struct Reading {
+  package struct Outcome {
     /// The totals of all records.
     package fileprivate(set) var summary = SummaryRecord()
     /// Records that could be read; 0: the sink has received nothing.
@@ -45,7 +45,7 @@ package struct RecordsPipeline {
   /// - Throws: a `FileFailure` if the file cannot be read.
   package func read<Sink: RecordSink>(
     into sink: Sink, onRefusal: (borrowing RecordLines, RecordError) -> Void
-  ) throws(FileFailure) -> (sink: Sink, reading: Reading) {
+  ) throws(FileFailure) -> (sink: Sink, reading: Outcome) {
     var facts = RecordingFacts(for: selection, maximumRanges: maximumRanges)
     if selection.needsFacts {
       // Errors are reported in the last pass.
@@ -56,7 +56,7 @@ package struct RecordsPipeline {
     let received = SharedSink(sink)
     var redacted: any RecordSink = redaction.map { RedactedRecords(received, $0) } ?? received
     var reader = try pass()
-    var reading = Reading()
+    var reading = Outcome()
     func note(_ lines: borrowing RecordLines, _ error: RecordError) {
       reading.refusedLines += 1
       onRefusal(lines, error)

@@ -118,7 +118,7 @@ struct TraceReading {
   }
 }
 
-extension RecordsPipeline.Reading {
+extension RecordsPipeline.Outcome {
   /// Reports what could not be read; throws an exit code if nothing could.
   fileprivate func report(_ path: String, maximumComplaints: Int) throws {
     if let cut { complain("\(cut); the rest is not read") }
