@@ -75,6 +75,7 @@ bench() {
     row encode 10 40
     row session 10 40
     row judge 10 40
+    row template 10 40
   } | tee "$work/instructions"
   if "$rewrite"; then
     awk '{ printf "%-12s %8.1f\n", $1, $2 }' "$work/instructions" > "$baseline.new"

@@ -27,6 +27,8 @@ struct InstructionCount {
     case session
     /// The rules of payloads over one of each kind.
     case judge
+    /// The judgements of payloads that all differ and are made of one template.
+    case template
   }
 
   /// Why nothing was counted.
@@ -55,6 +57,7 @@ struct InstructionCount {
     case .encode: return try encode(times)
     case .session: return try judgeFrames(times)
     case .judge: return judgePayloads(times)
+    case .template: return try matchTemplate(times)
     }
   }
 
@@ -99,6 +102,26 @@ struct InstructionCount {
     for _ in 0..<times { _ = session.receive(frames.bytes) { _ in nil } }
     guard session.ending == nil else { throw Failure(description: "the gateway's rules refused a notification") }
     return session.accepted
+  }
+
+  static func matchTemplate(_ times: Int) throws -> Int {
+    let payloads = (0..<batch).map { number in
+      let title = #"{"aps":{"alert":{"title":"Harbour","body":"Ferry \(number) leaves in ten minutes"},"badge":1},"id":"#
+      return Array((title + "\"\(String(repeating: "0", count: 80))\"}").utf8)
+    }
+    var judgement = JudgementTable(limit: 1)
+    let index = judgement.add(1, payloads[0].rawBytes, in: PayloadEnvironment()) { _ in }
+    guard let template = judgement.template(ofLast: payloads[0].rawBytes) else {
+      throw Failure(description: "the payload has no template")
+    }
+    var templates = TemplateTable()
+    templates.add(template, environment: 1, judgement[index]) { _ in }
+    for _ in 0..<times {
+      for payload in payloads where templates.countLatest(payload.rawBytes, environment: 1) == nil {
+        throw Failure(description: "a payload was not made of the template")
+      }
+    }
+    return times * batch
   }
 
   static func judgePayloads(_ times: Int) -> Int {

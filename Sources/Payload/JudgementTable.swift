@@ -42,8 +42,19 @@ public struct JudgementTable: Sendable {
   /// The key of a judgement: the payload, its frame's command and priority, and the rest of the environment.
   @inlinable @inline(__always)
   package static func digest(of payload: RawSpan, command: UInt8, priority: UInt8?, seed: UInt64) -> UInt64 {
+    digest(of: payload, environment: environment(command: command, priority: priority, seed: seed))
+  }
+
+  /// A number for all that a judgement depends on beside the payload; other environments have other numbers.
+  @inlinable @inline(__always)
+  package static func environment(command: UInt8, priority: UInt8?, seed: UInt64) -> UInt64 {
     let form = command < 2 ? 0 : priority.map { UInt64($0) + 2 } ?? 1
-    return ContentDigest(payload, seed: seed ^ (form &* 0x9e37_79b9_7f4a_7c15)).value | 1
+    return seed ^ (form &* 0x9e37_79b9_7f4a_7c15)
+  }
+
+  @inlinable @inline(__always)
+  package static func digest(of payload: RawSpan, environment: UInt64) -> UInt64 {
+    ContentDigest(payload, seed: environment).value | 1
   }
 
   /// The index of the judgement with a digest, valid until the next one is added; `nil` if there is none.
@@ -92,6 +103,9 @@ public struct JudgementTable: Sendable {
       digest: digest, rules: judgement.rules, mark: mark, kind: judgement.kind, effects: judgement.effects)
     return index
   }
+
+  /// The template of the payload that was added last; `nil` if payloads like it have to be judged one by one.
+  package func template(ofLast payload: RawSpan) -> PayloadTemplate? { judge.template(ofLast: payload) }
 
   /// The findings with positions, for an example; nothing is kept.
   public mutating func findings(of payload: RawSpan, in environment: PayloadEnvironment) -> [PayloadFinding] {

@@ -7,6 +7,8 @@ import Bytes
 /// are run on an object with an `aps` dictionary.
 public struct PayloadJudge: Sendable {
   var tape = JSONTape()
+  /// The last payload was JSON in UTF-8 from its first byte to its last, and is on the tape.
+  private var isPlainJSON = false
 
   /// Makes a judge; one judge should judge many payloads, since it keeps its memory.
   public init() {}
@@ -25,10 +27,16 @@ public struct PayloadJudge: Sendable {
     var judging = Judging(environment: environment, findsPlaces: findsPlaces)
     if let frame = environment.frame { judging.judgeFrame(frame) }
     judging.judgeSize(payload.byteCount)
+    isPlainJSON = false
     if payload.byteCount > 0 { judge(payload, &judging) }
     if findsPlaces { judging.findings.sort { ($0.offset ?? -1, $0.rule) < ($1.offset ?? -1, $1.rule) } }
     return PayloadJudgement(
       rules: judging.rules, kind: judging.kind, effects: judging.effects, findings: judging.findings)
+  }
+
+  /// The template of the payload that was judged last; `nil` if payloads like it have to be judged one by one.
+  package func template(ofLast payload: RawSpan) -> PayloadTemplate? {
+    isPlainJSON ? PayloadTemplate(of: payload, tape) : nil
   }
 
   private mutating func judge(_ payload: RawSpan, _ judging: inout Judging) {
@@ -51,6 +59,7 @@ public struct PayloadJudge: Sendable {
       judging.judgeFault(fault, text)
     } else {
       judging.judge(tape, text)
+      isPlainJSON = text.byteCount == payload.byteCount && place.encoding == .utf8
     }
     guard judging.findsPlaces, place.start > 0 || place.encoding != .utf8 else { return }
     for index in found..<judging.findings.count {

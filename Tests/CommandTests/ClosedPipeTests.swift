@@ -44,7 +44,7 @@ struct ClosedPipeTests {
         try command.trace("\(trace).keys")
         keys = "--keys \(trace).keys"
       }
-      let times = TestRun.isWhole ? 30 : 3
+      let times = TestRun.isWhole ? 8 : 3
       let outcome = try command.shell(
         """
         for i in $(seq \(times)); do

@@ -40,7 +40,7 @@ struct SecondDecoderTests {
   }
 
   /// Repeated identifiers and none, identifier 0 as a number and as none, frames whose items do not fit, several responses.
-  @Test("Both decoders judge conversations made by chance alike", arguments: seeds(3, of: 60))
+  @Test("Both decoders judge conversations made by chance alike", arguments: seeds(3, of: 30))
   func chance(seed: UInt64) throws {
     try Command.inFolder { command in
       let second = SecondDecoder(command: command)

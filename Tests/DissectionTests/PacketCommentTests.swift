@@ -74,7 +74,7 @@ struct PacketCommentTests {
       .flatMap { $0.matches(of: #/(?:[0-9]+ )?sent again.*|not seen again.*|repeats.*/#).map(\.output) }
   }
 
-  @Test("With fewer comments each says the same of what was sent again", arguments: seeds(20, of: 200))
+  @Test("With fewer comments each says the same of what was sent again", arguments: seeds(15, of: 80))
   func limit(seed: UInt64) throws {
     let capture = Incident(seed: seed).capture
     let (all, none) = try Self.comments(capture, limit: 100_000)
@@ -89,7 +89,7 @@ struct PacketCommentTests {
     }
   }
 
-  @Test("Comments count what was sent again as stories do", arguments: seeds(20, of: 200))
+  @Test("Comments count what was sent again as stories do", arguments: seeds(15, of: 80))
   func counts(seed: UInt64) throws {
     let capture = Incident(seed: seed).capture
     let (texts, _) = try Self.comments(capture, limit: 100_000)

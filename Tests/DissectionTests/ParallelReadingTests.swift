@@ -46,7 +46,7 @@ struct ParallelReadingTests {
     }
   }
 
-  @Test("Incidents have the same records, table and inspection", arguments: seeds(20, of: 300))
+  @Test("Incidents have the same records, table and inspection", arguments: seeds(8, of: 80))
   func incident(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let capture = random.happens(oneIn: 2) ? Incident(seed: seed).capture : .conversations(&random)
@@ -58,7 +58,7 @@ struct ParallelReadingTests {
     }
   }
 
-  @Test("What is given up for lack of memory is the same", arguments: seeds(20, of: 300))
+  @Test("What is given up for lack of memory is the same", arguments: seeds(6, of: 50))
   func memory(seed: UInt64) throws {
     let capture = Incident(seed: seed).capture
     try withTemporaryFile(capture.bytes) { path in

@@ -19,7 +19,7 @@ struct RecordSelectionTests {
     try expectFiltered(Self.path(of: trace), 12, &random)
   }
 
-  @Test("The same where a gateway answers many notifications, in any order", arguments: seeds(40, of: 300))
+  @Test("The same where a gateway answers many notifications, in any order", arguments: seeds(20, of: 120))
   func conversations(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let capture = CaptureBuilder.conversations(&random)

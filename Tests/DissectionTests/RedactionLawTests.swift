@@ -64,7 +64,7 @@ struct RedactionLawTests {
     try Self.expectSameStructure([UInt8](Data(contentsOf: url)), url.path, trace)
   }
 
-  @Test("The same of random connections", arguments: seeds(20, of: 500))
+  @Test("The same of random connections", arguments: seeds(20, of: 200))
   func random(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     try Self.expectSameStructure(CaptureBuilder.conversations(&random).bytes, nil, "seed \(seed)")

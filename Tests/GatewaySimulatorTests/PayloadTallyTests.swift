@@ -42,6 +42,28 @@ struct PayloadTallyTests {
     #expect(counts.ledger.kinds == counts.kinds && counts.ledger.lint == counts.lint)
   }
 
+  @Test("Payloads of a few templates are counted as if each was judged", arguments: [1, 100])
+  func templates(kept: Int) throws {
+    let templates = [
+      #"{"aps":{"alert":{"title":"Gate","body":"#"},"badge":#}}"#, #"{"aps":{"content-available":1},"id":"#"}"#,
+      #"{"aps":{"alert":"#","sound":"beep.mp3"}}"#, #"{"aps":{"badge":-1,"x":"#"},"n":#}"#, #"{"aps":{"alert":"#",}}"#,
+    ]
+    let tally = tally(refusing: .processingError, kept: kept)
+    var judge = PayloadJudge()
+    var expected = PayloadCounts()
+    for number in 0..<2_000 {
+      let template = templates[number % 7 % templates.count]
+      let payload = template.split(separator: "#", omittingEmptySubsequences: false).joined(separator: "\(number)")
+      let judgement = judge.judge(
+        Array(payload.utf8).rawBytes,
+        in: PayloadEnvironment(era: 2015, topic: .app, frame: PushFrame(command: 2, priority: nil)))
+      expected.kinds[judgement.kind.rawValue, default: 0] += 1
+      for rule in judgement.rules { expected.lint[rule.code, default: 0] += 1 }
+      #expect(try refusal(of: payload, in: tally) == (judgement.rules.hasErrors ? .processingError : nil))
+    }
+    #expect(tally.counts.kinds == expected.kinds && tally.counts.lint == expected.lint)
+  }
+
   @Test("An error is refused with the status that is set, a warning is not")
   func refused() throws {
     let tally = tally(refusing: .processingError)

@@ -7,7 +7,7 @@ import Testing
 /// As `SimulatedLoadTests`, over real sockets and with the simulator's own manners.
 @Suite("Random loads")
 struct RandomLoadTests {
-  @Test("The books balance, whatever the gateway does", arguments: seeds(4, of: 48))
+  @Test("The books balance, whatever the gateway does", arguments: seeds(4, of: 20))
   func random(seed: UInt64) async throws {
     var generator = SeededGenerator(seed: seed)
     let behavior = generator.behavior(seed)

@@ -8,7 +8,7 @@ import Testing
 struct SimulatedLoadTests {
   /// A seed that fails gives the same run again.
   @Test(
-    "The books balance and agree with the gateway's, notification by notification", arguments: seeds(10, of: 400))
+    "The books balance and agree with the gateway's, notification by notification", arguments: seeds(10, of: 100))
   func books(seed: UInt64) throws {
     let load = try SimulatedLoad(seed: seed)
     let outcome = try load.run.run()

@@ -193,4 +193,13 @@ extension RawSpan {
     if byte(at: offset) < 0x80 { return 1 }
     return JSONLexer.endOfCharacter(self, from: offset).map { $0 - offset }
   }
+
+  /// The offset of the closing quote of a JSON string whose contents begin at `start`; `nil` if they have an escape, or
+  /// are not valid.
+  @inline(__always)
+  package func endOfPlainJSONString(from start: Int) -> Int? {
+    var hasEscapes = false
+    guard let end = JSONLexer.endOfString(self, from: start, &hasEscapes), !hasEscapes else { return nil }
+    return end - 1
+  }
 }

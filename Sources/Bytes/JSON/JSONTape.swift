@@ -43,11 +43,7 @@
   /// Linear in the length, except for objects of several keys: up to 16 keys are compared with each other, more are put
   /// into a set.
   package mutating func read(_ text: RawSpan) -> JSONFault? {
-    nodes.removeAll(keepingCapacity: true)
-    whiteSpace = 0
-    firstWhiteSpace = nil
-    loneSurrogate = nil
-    repeatedKey = nil
+    reset()
     let count = text.byteCount
     guard count <= Self.longestText else { return JSONFault(.other, at: Self.longestText) }
     var offset = 0
@@ -69,13 +65,9 @@
         guard expected != .commaOrEnd, expected != .colon, expected != .nothing else {
           return .found(in: text, at: offset, expected, inObject)
         }
-        var hasEscapes = false
-        guard let end = JSONLexer.endOfString(text, from: offset + 1, &hasEscapes) else {
+        guard let end = appendString(text, from: offset) else {
           return .found(in: text, at: offset, expected, inObject)
         }
-        if hasEscapes, loneSurrogate == nil { loneSurrogate = JSONLexer.loneSurrogate(text, offset + 1, end - 1) }
-        append(.string, from: offset, to: end)
-        if hasEscapes { nodes[nodes.count - 1].hasEscapes = true }
         offset = end
         expected =
           expected == .key || expected == .keyOrEnd ? .colon : depth == 0 ? .nothing : .commaOrEnd
@@ -92,11 +84,7 @@
           return .found(in: text, at: offset, expected, inObject)
         }
         inObject = byte == UInt8(ascii: "{")
-        nodes.append(
-          Node(
-            start: UInt32(truncatingIfNeeded: offset), end: 0, next: UInt32(truncatingIfNeeded: open + 1),
-            kind: inObject ? .object : .array))
-        open = nodes.count - 1
+        open = appendOpen(inObject ? .object : .array, at: offset, within: open)
         depth += 1
         offset += 1
         expected = inObject ? .keyOrEnd : .valueOrEnd
@@ -106,12 +94,7 @@
           expected == .commaOrEnd || expected == (closesObject ? .keyOrEnd : .valueOrEnd)
         else { return .found(in: text, at: offset, expected, inObject) }
         offset += 1
-        let closed = open
-        open = Int(nodes[closed].next) - 1
-        nodes[closed].end = UInt32(truncatingIfNeeded: offset)
-        nodes[closed].next = UInt32(truncatingIfNeeded: nodes.count)
-        // One member has two nodes or more.
-        if closesObject, nodes.count - closed > 3 { markRepeatedKeys(ofObject: closed, text) }
+        open = close(open, at: offset, text)
         depth -= 1
         inObject = open >= 0 && nodes[open].kind == .object
         expected = depth == 0 ? .nothing : .commaOrEnd
@@ -119,14 +102,7 @@
         guard expected == .value || expected == .valueOrEnd, let end = JSONLexer.endOfScalar(text, from: offset) else {
           return .found(in: text, at: offset, expected, inObject)
         }
-        let kind: Kind =
-          switch byte {
-          case UInt8(ascii: "t"): .literalTrue
-          case UInt8(ascii: "f"): .literalFalse
-          case UInt8(ascii: "n"): .null
-          default: .number
-          }
-        append(kind, from: offset, to: end)
+        append(Self.kind(ofScalar: byte), from: offset, to: end)
         offset = end
         expected = depth == 0 ? .nothing : .commaOrEnd
       }
@@ -140,6 +116,55 @@
       Node(
         start: UInt32(truncatingIfNeeded: start), end: UInt32(truncatingIfNeeded: end),
         next: UInt32(truncatingIfNeeded: nodes.count + 1), kind: kind))
+  }
+
+  /// The offset after the string that begins at `start`; `nil` if it is not valid.
+  @inline(__always)
+  private mutating func appendString(_ text: RawSpan, from start: Int) -> Int? {
+    var hasEscapes = false
+    guard let end = JSONLexer.endOfString(text, from: start + 1, &hasEscapes) else { return nil }
+    if hasEscapes, loneSurrogate == nil { loneSurrogate = JSONLexer.loneSurrogate(text, start + 1, end - 1) }
+    append(.string, from: start, to: end)
+    if hasEscapes { nodes[nodes.count - 1].hasEscapes = true }
+    return end
+  }
+
+  /// Begins an object or array in another one, or in none with -1. Returns its index.
+  @inline(__always)
+  private mutating func appendOpen(_ kind: Kind, at start: Int, within open: Int) -> Int {
+    nodes.append(
+      Node(
+        start: UInt32(truncatingIfNeeded: start), end: 0, next: UInt32(truncatingIfNeeded: open + 1), kind: kind))
+    return nodes.count - 1
+  }
+
+  /// Ends an object or array. Returns the index of the one that it is in, or -1.
+  @inline(__always)
+  private mutating func close(_ closed: Int, at end: Int, _ text: RawSpan) -> Int {
+    let enclosing = Int(nodes[closed].next) - 1
+    nodes[closed].end = UInt32(truncatingIfNeeded: end)
+    nodes[closed].next = UInt32(truncatingIfNeeded: nodes.count)
+    // One member has two nodes or more.
+    if nodes[closed].kind == .object, nodes.count - closed > 3 { markRepeatedKeys(ofObject: closed, text) }
+    return enclosing
+  }
+
+  @inline(__always)
+  private static func kind(ofScalar first: UInt8) -> Kind {
+    switch first {
+    case UInt8(ascii: "t"): .literalTrue
+    case UInt8(ascii: "f"): .literalFalse
+    case UInt8(ascii: "n"): .null
+    default: .number
+    }
+  }
+
+  private mutating func reset() {
+    nodes.removeAll(keepingCapacity: true)
+    whiteSpace = 0
+    firstWhiteSpace = nil
+    loneSurrogate = nil
+    repeatedKey = nil
   }
 
   // MARK: walking

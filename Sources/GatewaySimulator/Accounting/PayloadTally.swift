@@ -21,6 +21,7 @@ public struct PayloadScrutiny: Sendable {
 final class PayloadTally {
   private let scrutiny: PayloadScrutiny
   private var table: JudgementTable
+  private var templates = TemplateTable()
   private var sums = PayloadCounts()
   /// Notifications whose payload needs no judgement.
   private var plainAlerts = 0
@@ -46,22 +47,39 @@ final class PayloadTally {
       return hasFaultyFrame ? scrutiny.refusal : nil
     }
     let seed = JudgementTable.seed(era: scrutiny.era, topic: topic)
-    let digest = JudgementTable.digest(of: payload, command: command, priority: priority, seed: seed)
-    let index = table.index(of: digest) ?? add(digest, payload, topic, command, priority)
-    table.count(index)
+    let environment = JudgementTable.environment(command: command, priority: priority, seed: seed)
+    let rules: PayloadRuleSet
+    if let known = templates.countLatest(payload, environment: environment) {
+      rules = known
+    } else {
+      let digest = JudgementTable.digest(of: payload, environment: environment)
+      if let index = table.index(of: digest) {
+        table.count(index)
+        rules = table[index].rules
+      } else {
+        rules = judge(payload, environment, digest, topic, PushFrame(command: command, priority: priority))
+      }
+    }
     guard let refusal = scrutiny.refusal else { return nil }
-    return hasFaultyFrame || table[index].rules.hasErrors ? refusal : nil
+    return hasFaultyFrame || rules.hasErrors ? refusal : nil
   }
 
+  /// Judges a payload that was not seen before, by its template if that is known, and counts it.
   @inline(never)
-  private func add(
-    _ digest: UInt64, _ payload: RawSpan, _ topic: PayloadTopic, _ command: UInt8, _ priority: UInt8?
-  ) -> Int {
-    let environment = PayloadEnvironment(
-      era: scrutiny.era, topic: topic, frame: PushFrame(command: command, priority: priority))
+  private func judge(
+    _ payload: RawSpan, _ environment: UInt64, _ digest: UInt64, _ topic: PayloadTopic, _ frame: PushFrame
+  ) -> PayloadRuleSet {
+    if let known = templates.count(payload, environment: environment) { return known }
     var sums = sums
-    defer { self.sums = sums }
-    return table.add(digest, payload, in: environment) { sums.add($0) }
+    let index = table.add(digest, payload, in: PayloadEnvironment(era: scrutiny.era, topic: topic, frame: frame)) {
+      sums.add($0)
+    }
+    table.count(index)
+    if templates.isWanted(), let template = table.template(ofLast: payload) {
+      templates.add(template, environment: environment, table[index]) { sums.add($0) }
+    }
+    self.sums = sums
+    return table[index].rules
   }
 
   /// Counts the rules that the frame alone breaks; `true` if one is an error.
@@ -91,6 +109,7 @@ final class PayloadTally {
   var counts: PayloadCounts {
     var counts = sums
     table.eachKept { counts.add($0) }
+    templates.eachKept { counts.add($0) }
     if plainAlerts > 0 { counts.kinds[PayloadKind.alert.rawValue, default: 0] += plainAlerts }
     return counts
   }

@@ -31,27 +31,14 @@ extension TLSStream {
     var position = 0
 
     if !partial.isEmpty {
-      let before = partial.count
-      if before < RecordHeader.length { TLSRecordReader.fill(&partial, to: RecordHeader.length, bytes, &position) }
-      if partial.count >= RecordHeader.length {
-        let header = RecordHeader(partial.rawBytes, at: 0)
-        let isData = header.type == .applicationData && header.version == version && header.isPlausible
-        if isData { TLSRecordReader.fill(&partial, to: header.recordLength, bytes, &position) }
-        if !isData || partial.count == header.recordLength {
-          guard isData,
-            let opened = decryptor.openNextData(
-              header, partial.rawBytes.extracting(RecordHeader.length..<partial.count), into: &output)
-          else {
-            // Restores the state before the bytes were added.
-            partial.removeLast(partial.count - before)
-            return 0
-          }
-          records += 1
-          partial.removeAll(keepingCapacity: true)
-          if opened.length > 0 {
-            emit(.bytes(output.rawBytes.extracting(0..<opened.length)), side, offset, point)
-            offset += opened.length
-          }
+      switch complete(&partial, bytes, &position, version, decryptor, into: &output) {
+      case .incomplete: break
+      case .other: return 0
+      case .opened(let length):
+        records += 1
+        if length > 0 {
+          emit(.bytes(output.rawBytes.extracting(0..<length)), side, offset, point)
+          offset += length
         }
       }
     }
@@ -74,5 +61,37 @@ extension TLSStream {
     }
     if position < bytes.byteCount { partial.append(copying: bytes.extracting(position..<bytes.byteCount)) }
     return nil
+  }
+
+  /// A record that began in earlier bytes.
+  private enum BegunRecord {
+    /// It goes on after these bytes.
+    case incomplete
+    /// It is for the general path; the bytes of it are what they were before.
+    case other
+    /// Application data of so many bytes, which may be none.
+    case opened(Int)
+  }
+
+  /// Adds to a begun record the bytes that it lacks, and opens it if it is whole.
+  private func complete(
+    _ partial: inout [UInt8], _ bytes: RawSpan, _ position: inout Int, _ version: TLSVersion,
+    _ decryptor: RecordDecryptor, into output: inout [UInt8]
+  ) -> BegunRecord {
+    let before = partial.count
+    if before < RecordHeader.length { TLSRecordReader.fill(&partial, to: RecordHeader.length, bytes, &position) }
+    guard partial.count >= RecordHeader.length else { return .incomplete }
+    let header = RecordHeader(partial.rawBytes, at: 0)
+    if header.type == .applicationData && header.version == version && header.isPlausible {
+      TLSRecordReader.fill(&partial, to: header.recordLength, bytes, &position)
+      guard partial.count == header.recordLength else { return .incomplete }
+      let fragment = partial.rawBytes.extracting(RecordHeader.length..<partial.count)
+      if let opened = decryptor.openNextData(header, fragment, into: &output) {
+        partial.removeAll(keepingCapacity: true)
+        return .opened(opened.length)
+      }
+    }
+    partial.removeLast(partial.count - before)
+    return .other
   }
 }

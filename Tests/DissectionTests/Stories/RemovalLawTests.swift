@@ -72,7 +72,7 @@ struct RemovalLawTests {
     }
   }
 
-  @Test("Packets and the tail of an incident", arguments: seeds(40, of: 300)) func incidents(seed: UInt64) throws {
+  @Test("Packets and the tail of an incident", arguments: seeds(20, of: 150)) func incidents(seed: UInt64) throws {
     let incident = Incident(seed: seed)
     let capture = try #require(CutCapture(incident.capture.bytes))
     let whole = try Self.tell(capture.whole)
@@ -93,7 +93,7 @@ struct RemovalLawTests {
     // The incident's gateway has a port that says nothing.
     let whole = try Self.tell(capture.whole, keys: keys)
     var random = SeededGenerator(seed: UInt64(name.utf8.count))
-    for round in 0..<(TestRun.isWhole ? 300 : 15) {
+    for round in 0..<(TestRun.isWhole ? 60 : 15) {
       let kept = round % 5 == 4 ? Array(capture.records.indices) : Self.part(round, of: capture.records.count, &random)
       let keys = keys.filter { _ in round % 5 < 3 || !random.happens(oneIn: 2) }
       let refuted = Self.refuted(try Self.tell(capture.file(kept), keys: keys), by: whole)
@@ -101,7 +101,7 @@ struct RemovalLawTests {
     }
   }
 
-  @Test("Memory for what is not finished, of an incident", arguments: seeds(40, of: 300))
+  @Test("Memory for what is not finished, of an incident", arguments: seeds(20, of: 150))
   func memoryOfIncident(seed: UInt64) throws {
     let capture = Incident(seed: seed).capture
     let whole = try Self.tell(capture.bytes)

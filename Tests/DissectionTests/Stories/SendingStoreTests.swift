@@ -125,13 +125,13 @@ struct SendingStoreTests {
     try Self.compare(Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path, name)
   }
 
-  @Test("Of an incident both stores hold the same, and a small window no more", arguments: seeds(30, of: 300))
+  @Test("Of an incident both stores hold the same, and a small window no more", arguments: seeds(20, of: 120))
   func incidents(seed: UInt64) throws {
     try withTemporaryFile(Incident(seed: seed).capture.bytes) { try Self.compare($0, "seed \(seed)") }
   }
 
   @Test(
-    "Of conversations with many answers both hold the same, and a small window no more", arguments: seeds(30, of: 300))
+    "Of conversations with many answers both hold the same, and a small window no more", arguments: seeds(20, of: 120))
   func conversations(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     try withTemporaryFile(CaptureBuilder.conversations(&random).bytes) { try Self.compare($0, "seed \(seed)") }

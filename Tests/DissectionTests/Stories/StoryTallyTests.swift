@@ -11,7 +11,7 @@ import Testing
 @Suite("Stories in a report")
 struct StoryTallyTests {
   @Test(
-    "A report counts stories, losses of connections, refusals, recovery and tokens truly", arguments: seeds(20, of: 300)
+    "A report counts stories, losses of connections, refusals, recovery and tokens truly", arguments: seeds(20, of: 120)
   )
   func incidents(seed: UInt64) throws {
     let incident = Incident(seed: seed)
