@@ -111,7 +111,8 @@ let package = Package(
     .target(
       name: "Pipeline",
       dependencies: [
-        "Analysis", "CommandFiles", "Dissection", "InterfaceCapture", "PacketCapture", "Records", "TLSDecryption",
+        "Analysis", "BinaryProtocol", "CommandFiles", "Dissection", "InterfaceCapture", "PacketCapture", "Records",
+        "TLSDecryption",
       ],
       swiftSettings: settings),
 

@@ -110,8 +110,9 @@ struct InstructionCount {
       return Array((title + "\"\(String(repeating: "0", count: 80))\"}").utf8)
     }
     var judgement = JudgementTable(limit: 1)
-    let index = judgement.add(1, payloads[0].rawBytes, in: PayloadEnvironment()) { _ in }
-    guard let template = judgement.template(ofLast: payloads[0].rawBytes) else {
+    let first = payloads[0]
+    let index = judgement.add(1, first.rawBytes, in: PayloadEnvironment()) { _ in }
+    guard let template = judgement.template(ofLast: first.rawBytes) else {
       throw Failure(description: "the payload has no template")
     }
     var templates = TemplateTable()

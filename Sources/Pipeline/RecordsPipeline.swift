@@ -1,4 +1,5 @@
 import Analysis
+import BinaryProtocol
 import CommandFiles
 import Records
 

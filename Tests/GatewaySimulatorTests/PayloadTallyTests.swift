@@ -45,15 +45,15 @@ struct PayloadTallyTests {
   @Test("Payloads of a few templates are counted as if each was judged", arguments: [1, 100])
   func templates(kept: Int) throws {
     let templates = [
-      #"{"aps":{"alert":{"title":"Gate","body":"#"},"badge":#}}"#, #"{"aps":{"content-available":1},"id":"#"}"#,
-      #"{"aps":{"alert":"#","sound":"beep.mp3"}}"#, #"{"aps":{"badge":-1,"x":"#"},"n":#}"#, #"{"aps":{"alert":"#",}}"#,
+      #"{"aps":{"alert":{"title":"Gate","body":"§"},"badge":§}}"#, #"{"aps":{"content-available":1},"id":"§"}"#,
+      #"{"aps":{"alert":"§","sound":"beep.mp3"}}"#, #"{"aps":{"badge":-1,"x":"§"},"n":§}"#, #"{"aps":{"alert":"§",}}"#,
     ]
     let tally = tally(refusing: .processingError, kept: kept)
     var judge = PayloadJudge()
     var expected = PayloadCounts()
     for number in 0..<2_000 {
       let template = templates[number % 7 % templates.count]
-      let payload = template.split(separator: "#", omittingEmptySubsequences: false).joined(separator: "\(number)")
+      let payload = template.split(separator: "§", omittingEmptySubsequences: false).joined(separator: "\(number)")
       let judgement = judge.judge(
         Array(payload.utf8).rawBytes,
         in: PayloadEnvironment(era: 2015, topic: .app, frame: PushFrame(command: 2, priority: nil)))

@@ -85,10 +85,11 @@ extension TLSStream {
     if header.type == .applicationData && header.version == version && header.isPlausible {
       TLSRecordReader.fill(&partial, to: header.recordLength, bytes, &position)
       guard partial.count == header.recordLength else { return .incomplete }
-      let fragment = partial.rawBytes.extracting(RecordHeader.length..<partial.count)
-      if let opened = decryptor.openNextData(header, fragment, into: &output) {
+      let length = decryptor.openNextData(
+        header, partial.rawBytes.extracting(RecordHeader.length..<partial.count), into: &output)?.length
+      if let length {
         partial.removeAll(keepingCapacity: true)
-        return .opened(opened.length)
+        return .opened(length)
       }
     }
     partial.removeLast(partial.count - before)
