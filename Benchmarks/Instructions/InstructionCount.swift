@@ -105,9 +105,10 @@ struct InstructionCount {
   }
 
   static func matchTemplate(_ times: Int) throws -> Int {
+    let id = String(repeating: "0", count: 80)
     let payloads = (0..<batch).map { number in
-      let title = #"{"aps":{"alert":{"title":"Harbour","body":"Ferry \(number) leaves in ten minutes"},"badge":1},"id":"#
-      return Array((title + "\"\(String(repeating: "0", count: 80))\"}").utf8)
+      let alert = #"{"title":"Harbour","body":"Ferry \#(number) leaves in ten minutes"}"#
+      return Array(#"{"aps":{"alert":\#(alert),"badge":1},"id":"\#(id)"}"#.utf8)
     }
     var judgement = JudgementTable(limit: 1)
     let first = payloads[0]

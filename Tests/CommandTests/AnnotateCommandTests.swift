@@ -72,7 +72,7 @@ struct AnnotateCommandTests {
 
   @Test(
     "Wireshark shows a comment at every notification that was refused, lost, broken or sent again",
-    .enabled(if: ExternalTool.isInstalled("tshark")), arguments: captures ?? [])
+    .enabled(if: ExternalTool.isInstalled("tshark")), arguments: some(10, of: captures ?? []))
   func everyComment(trace: String) throws {
     try Command.inFolder { command in
       let keys = try annotate(trace, in: command)
@@ -88,7 +88,7 @@ struct AnnotateCommandTests {
   }
 
   /// But for the name and format of the file, and where it had to be read from.
-  @Test("The copy has the records of the original, whatever its format", arguments: captures ?? [])
+  @Test("The copy has the records of the original, whatever its format", arguments: some(10, of: captures ?? []))
   func sameRecords(trace: String) throws {
     try Command.inFolder { command in
       let keys = try annotate(trace, in: command)

@@ -107,7 +107,7 @@ struct LoadFaultTests {
     Fault("--devices-offline 50% --devices-uninstalled 10%"),
   ]
 
-  @Test("The verdict, the exit status and the sentence are those of the fault", arguments: faults)
+  @Test("The verdict, the exit status and the sentence are those of the fault", arguments: some(12, of: faults))
   func table(fault: Fault) throws {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(fault.gateway + ["--no-feedback"], in: command)

@@ -38,7 +38,7 @@ struct RedactionCanaryTests {
     ["follow", "--format", "csv"],
   ]
 
-  @Test("A canary in every text of a recording is in no output", arguments: Canary.all.indices)
+  @Test("A canary in every text of a recording is in no output", arguments: some(4, of: Array(Canary.all.indices)))
   func recordings(index: Int) throws {
     let canary = Canary.all[index]
     try inFolder(
@@ -63,7 +63,7 @@ struct RedactionCanaryTests {
       })
   }
 
-  @Test("A canary in every text of records is in no page", arguments: Canary.all.indices)
+  @Test("A canary in every text of records is in no page", arguments: some(4, of: Array(Canary.all.indices)))
   func records(index: Int) throws {
     let canary = Canary.all[index]
     try inFolder(canary) { command, name in
@@ -101,7 +101,9 @@ struct RedactionCanaryTests {
     }
   }
 
-  @Test("A canary in a command line is in no output, and no message repeats it", arguments: Canary.all.indices)
+  @Test(
+    "A canary in a command line is in no output, and no message repeats it",
+    arguments: some(4, of: Array(Canary.all.indices)))
   func commandLines(index: Int) throws {
     let canary = Canary.all[index]
     try inFolder(canary) { command, name in

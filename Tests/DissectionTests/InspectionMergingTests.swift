@@ -143,7 +143,7 @@ struct InspectionMergingTests {
     }
   }
 
-  @Test("The same of every trace, both IP versions among them", arguments: RecordingTests.traces)
+  @Test("The same of every trace, both IP versions among them", arguments: some(12, of: RecordingTests.traces))
   func traces(name: String) throws {
     let path = Folder.traces.appending(path: name).path
     let whole = try inspected([path])

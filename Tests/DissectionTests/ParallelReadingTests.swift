@@ -33,7 +33,7 @@ struct ParallelReadingTests {
   private static let traces = Folder.names(in: Folder.traces, ending: ".jsonl").map { $0.dropLast(".jsonl".count) }
     .map(String.init)
 
-  @Test("A trace has the same records, table and inspection", arguments: traces)
+  @Test("A trace has the same records, table and inspection", arguments: some(12, of: traces))
   func trace(name: String) throws {
     let path = Folder.traces.appending(path: name).path
     let variants: [(DissectionOptions.Threads, Int)] = [

@@ -12,7 +12,7 @@ import Testing
 /// Selections against a plain filter over all records, which knows records by their JSON alone.
 @Suite("Record selections")
 struct RecordSelectionTests {
-  @Test("A selection is what a filter over all records gives", arguments: TraceTests.baselines)
+  @Test("A selection is what a filter over all records gives", arguments: some(15, of: TraceTests.baselines))
   func traces(name: String) throws {
     let trace = String(name.dropLast(".jsonl".count))
     var random = SeededGenerator(seed: UInt64(trace.utf8.reduce(0) { $0 &* 31 &+ UInt64($1) }))

@@ -117,7 +117,7 @@ struct SendingsTests {
 
   @Test(
     "The beginnings of tokens and payloads of any length are kept, each in its place of the ring",
-    arguments: seeds(20, of: 200))
+    arguments: seeds(8, of: 80))
   func beginningsOfAnyLength(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     let maximum = random.pick([32, 64, 2_048])

@@ -63,7 +63,7 @@ struct TraceReportTests {
       ]
   }
 
-  @Test("Records that are read back count as the recording does", arguments: TraceTests.baselines)
+  @Test("Records that are read back count as the recording does", arguments: some(15, of: TraceTests.baselines))
   func readBack(name: String) throws {
     let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
     let shared = SharedSink(TraceInspection())
@@ -106,7 +106,7 @@ struct TraceReportTests {
   /// `decode … | head -150 | report -` told of 79 discarded and 138 of them sent again, and of nothing missing.
   @Test(
     "Records of which some are missing are said to be partial, and their fates add up",
-    arguments: some(14, of: TraceTests.baselines))
+    arguments: some(7, of: TraceTests.baselines))
   func partial(name: String) throws {
     let text = try String(contentsOf: Folder.traces.appending(path: name), encoding: .utf8)
     let lines = text.split(separator: "\n")

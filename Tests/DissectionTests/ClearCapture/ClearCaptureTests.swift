@@ -15,12 +15,16 @@ struct ClearCaptureTests {
   /// Undamaged connections that the capture begins within.
   private static let begunBefore: [String: Set<Int>] = ["mid-stream.pcap.zst": [0], "tls13-mid-session.pcap": [0]]
 
-  @Test("It has the redacted records of every undamaged connection of a trace", arguments: RecordingTests.traces)
+  @Test(
+    "It has the redacted records of every undamaged connection of a trace",
+    arguments: some(10, of: RecordingTests.traces))
   func traces(trace: String) throws {
     try ClearCopy(trace: trace).expectSameRecords(withoutBeginning: Self.begunBefore[trace] ?? [])
   }
 
-  @Test("The same of a trace in many files, one after the other and side by side", arguments: RecordingTests.traces)
+  @Test(
+    "The same of a trace in many files, one after the other and side by side",
+    arguments: some(10, of: RecordingTests.traces))
   func files(trace: String) throws {
     let capture = try #require(try CutCapture(contentsOf: Folder.traces.appending(path: trace).path))
     let before = Self.begunBefore[trace] ?? []
@@ -32,7 +36,9 @@ struct ClearCaptureTests {
     }
   }
 
-  @Test("The same of a shuffled trace that is read in the order of its times", arguments: RecordingTests.traces)
+  @Test(
+    "The same of a shuffled trace that is read in the order of its times",
+    arguments: some(10, of: RecordingTests.traces))
   func shuffled(trace: String) throws {
     let capture = try #require(try CutCapture(contentsOf: Folder.traces.appending(path: trace).path))
     guard capture.isStrictlyOrdered else { return }
@@ -123,14 +129,14 @@ struct ClearCaptureTests {
     return Set(connections.filter { !$0.outline.isFromBeginning }.map { $0.connection - 1 })
   }
 
-  @Test("Random connections that share ports are told apart, and end as they did", arguments: seeds(60, of: 1_000))
+  @Test("Random connections that share ports are told apart, and end as they did", arguments: seeds(30, of: 500))
   func random(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let capture = Self.conversations(&random)
     try ClearCopy([capture.bytes]).expectSameRecords(withoutBeginning: Self.begunBefore(capture), "seed \(seed)")
   }
 
-  @Test("Packets that come late or twice change nothing", arguments: seeds(60, of: 1_000))
+  @Test("Packets that come late or twice change nothing", arguments: seeds(30, of: 500))
   func late(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let capture = CaptureBuilder.conversations(&random)

@@ -85,7 +85,9 @@ struct RemovalLawTests {
     }
   }
 
-  @Test("Packets, the tail and the keys of a trace", arguments: TraceTests.baselines) func traces(name: String) throws {
+  @Test("Packets, the tail and the keys of a trace", arguments: some(15, of: TraceTests.baselines)) func traces(
+    name: String
+  ) throws {
     let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
     guard let capture = try CutCapture(contentsOf: path), !capture.records.isEmpty else { return }
     let log = FileManager.default.contents(atPath: path + ".keys").map { String(decoding: $0, as: UTF8.self) }
@@ -111,7 +113,7 @@ struct RemovalLawTests {
     }
   }
 
-  @Test("Memory for what is not finished, of a trace", arguments: TraceTests.baselines)
+  @Test("Memory for what is not finished, of a trace", arguments: some(15, of: TraceTests.baselines))
   func memoryOfTrace(name: String) throws {
     let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
     guard let capture = try CutCapture(contentsOf: path), !capture.records.isEmpty else { return }

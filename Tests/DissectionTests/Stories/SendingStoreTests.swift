@@ -120,7 +120,8 @@ struct SendingStoreTests {
     }
   }
 
-  @Test("Of a trace both stores hold the same, and a small window no more", arguments: TraceTests.baselines)
+  @Test(
+    "Of a trace both stores hold the same, and a small window no more", arguments: some(15, of: TraceTests.baselines))
   func traces(name: String) throws {
     try Self.compare(Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path, name)
   }
