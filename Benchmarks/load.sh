@@ -15,8 +15,8 @@ open_rate=200k/s
 many=500
 identity=$work/identity
 topic=com.example.app
-# All differ, and are as long as --payload 189 makes them, up to the digits of a number.
-template='{"aps":{"alert":{"title":"Harbour","body":"Ferry {index} leaves in ten minutes"},"badge":1,"sound":"default"},"id":"{random:64}"}'
+# All differ; with an index of seven digits they have 189 bytes.
+template='{"aps":{"alert":{"title":"Harbour","body":"Ferry {index} leaves in ten minutes"},"badge":1,"sound":"default"},"id":"{random:71}"}'
 server=
 client=
 

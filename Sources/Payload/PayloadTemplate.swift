@@ -1,6 +1,6 @@
 import Bytes
 
-/// What payloads that a provider fills in from one template have in common, so that the judgement of one is that of all.
+/// The common form of payloads that a provider fills in from one template: the judgement of one is that of all.
 ///
 /// Fixed bytes alternate with holes: places where any content of their class leads to the same judgement in the same
 /// environment, provided that there are no localized strings to look keys up in.
@@ -117,7 +117,7 @@ package struct PayloadTemplate: Sendable {
 
     init(tape: JSONTape) { self.tape = tape }
 
-    /// What may vary in `aps`.
+    /// Adds the values in `aps` that may vary.
     mutating func addAPS(_ aps: Int, _ payload: RawSpan) {
       guard tape.kind(aps) == .object else { return }
       tape.forEachKey(ofObject: aps) { key in
@@ -148,7 +148,7 @@ package struct PayloadTemplate: Sendable {
       tape.forEachElement(ofArray: array) { add($0, hole, payload) }
     }
 
-    /// What may vary in the app's own data: of a string its contents, of a number its digits, but no key.
+    /// Adds the values in the app's own data that may vary: contents of strings and digits of numbers, no keys.
     mutating func addData(_ value: Int, _ payload: RawSpan) {
       var keys: Set<Int> = []
       for index in value..<Int(tape.nodes[value].next) {

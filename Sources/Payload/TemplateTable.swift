@@ -12,8 +12,8 @@ package struct TemplateTable: Sendable {
   private var entries: [Entry] = []
   /// The most templates that are kept.
   private static let limit = 8
-  /// The number of payloads that were asked to be kept.
-  private var offered = 0
+  /// The number of payloads that were judged one by one.
+  private var judged = 0
 
   package init() {}
 
@@ -40,8 +40,8 @@ package struct TemplateTable: Sendable {
   /// Whether the template of the next payload that is judged is worth finding: of the first ones, and later of a few,
   /// because payloads without a template in common would each cost it for nothing.
   package mutating func isWanted() -> Bool {
-    offered += 1
-    return offered <= 64 || offered & 15 == 0
+    judged += 1
+    return judged <= 64 || judged & 15 == 0
   }
 
   /// Keeps a template and the judgement of its payload, whose count begins at 0.

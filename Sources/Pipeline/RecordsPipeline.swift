@@ -17,7 +17,7 @@ package struct RecordsPipeline {
     package fileprivate(set) var unknownRecords = 0
     /// A line that is too long, at which the reading ended.
     package fileprivate(set) var cut: FileFailure?
-    /// What the file lacks, by its own totals, as a sentence.
+    /// The records that the file lacks by its own totals, as a sentence; `nil`: none.
     package fileprivate(set) var missing: String?
     /// Notifications are selected, and their fates are not in the file.
     package fileprivate(set) var lacksFates = false

@@ -1,7 +1,6 @@
 import Bytes
 
-/// What is known of device tokens, whichever protocol carries them. A token itself is bytes, which are viewed where they
-/// are.
+/// Facts about device tokens of any protocol. A token itself is bytes, which are viewed where they are.
 @usableFromInline package enum DeviceToken {
   /// The length in bytes of a device's token. Providers may not rely on it: Apple calls tokens of variable length.
   @inlinable package static var usualLength: Int { 32 }

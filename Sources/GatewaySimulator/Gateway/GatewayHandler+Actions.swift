@@ -2,7 +2,7 @@ import BinaryProtocol
 import NIOCore
 import TLSTransport
 
-/// What a connection's life asks of the transport, the counts and the log.
+/// Performs the actions of a `GatewayLife`: on the transport, in the counts and in the log.
 extension GatewayHandler {
   func perform(_ actions: [GatewayLife.Action]) {
     for action in actions { perform(action) }

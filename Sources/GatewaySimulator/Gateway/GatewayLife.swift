@@ -35,7 +35,7 @@ struct GatewayLife {
     case report(Report)
   }
 
-  /// What counts, and is in the log.
+  /// An event for the counts and the log.
   enum Report: Equatable {
     case refused(ErrorResponse.Status)
     case malformed
@@ -47,7 +47,7 @@ struct GatewayLife {
     case respondedInPart(GatewaySession.Ending, ErrorResponse, written: Int)
   }
 
-  /// What ended the connection from outside.
+  /// A failure of the transport that ended the connection.
   enum Failure {
     case handshake(reason: String)
     case tls

@@ -109,7 +109,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     notes += Self.limits(of: document, law, fit, demand, connections: cases[0].connections)
   }
 
-  /// What is predicted and not measured, or not known, as sentences.
+  /// Sentences about figures that are predicted and not measured, or not known.
   private static func limits(
     of document: CapacityDocument, _ law: GoodputLaw?, _ fit: ScalabilityFit?, _ demand: Double?, connections: Int?
   ) -> [String] {
