@@ -55,17 +55,20 @@ extension RawSpan {
   /// Whether both spans have the same bytes.
   @inlinable
   public func elementsEqual(_ other: RawSpan) -> Bool {
-    guard byteCount == other.byteCount else { return false }
+    let count = byteCount
+    guard count == other.byteCount else { return false }
+    guard count >= 8 else {
+      for offset in 0..<count where byte(at: offset) != other.byte(at: offset) { return false }
+      return true
+    }
+    // The last eight bytes may overlap the ones before.
+    let last = count &- 8
     var offset = 0
-    while offset + 8 <= byteCount {
+    while offset < last {
       if uint64(at: offset) != other.uint64(at: offset) { return false }
-      offset += 8
+      offset &+= 8
     }
-    while offset < byteCount {
-      if byte(at: offset) != other.byte(at: offset) { return false }
-      offset += 1
-    }
-    return true
+    return uint64(at: last) == other.uint64(at: last)
   }
 }
 

@@ -74,9 +74,10 @@ package struct PayloadTemplate: Sendable {
   /// - Complexity: O(*n*) in the length of the payload; nothing is allocated.
   package func matches(_ payload: RawSpan) -> Bool {
     guard SizeClass(payload.byteCount) == size else { return false }
-    let fixed = fixed.rawBytes
+    let (fixed, pieces) = (fixed.rawBytes, pieces.span)
     var (place, known) = (0, 0)
-    for piece in pieces {
+    for number in pieces.indices {
+      let piece = pieces[number]
       guard payload.byteCount - place >= piece.length,
         payload.extracting(place..<place + piece.length).elementsEqual(fixed.extracting(known..<known + piece.length)),
         let end = Self.end(of: piece.hole, payload, from: place + piece.length)

@@ -6,6 +6,15 @@ package struct TemplateTable: Sendable {
     let template: PayloadTemplate
     let environment: UInt64
     var judgement: JudgementTable.Entry
+
+    /// Counts a payload that was made of this template. In place: reading the entry out of its table would count
+    /// references for each payload.
+    @inline(__always)
+    mutating func count(_ payload: RawSpan, environment: UInt64) -> PayloadRuleSet? {
+      guard self.environment == environment, template.matches(payload) else { return nil }
+      judgement.count += 1
+      return judgement.rules
+    }
   }
 
   /// The latest ones last.
@@ -20,12 +29,7 @@ package struct TemplateTable: Sendable {
   /// The judgement of a payload that was made of the latest template, counted once more; `nil` if it was not.
   @inline(__always)
   package mutating func countLatest(_ payload: RawSpan, environment: UInt64) -> PayloadRuleSet? {
-    let last = entries.count - 1
-    guard last >= 0, entries[last].environment == environment, entries[last].template.matches(payload) else {
-      return nil
-    }
-    entries[last].judgement.count += 1
-    return entries[last].judgement.rules
+    entries.isEmpty ? nil : entries[entries.count - 1].count(payload, environment: environment)
   }
 
   /// The judgement of a payload that was made of any kept template, counted once more. The template is then the latest.

@@ -18,8 +18,20 @@ enum JSONLexer {
   private static func endOfPlainText(_ bytes: RawSpan, from start: Int) -> Int {
     let count = bytes.byteCount
     var offset = start
-    // Eight plain bytes at a time: none below 0x20, none of " and \, none above 0x7f. The lowest marked byte is
-    // exact.
+    // Bytes that are not plain get their highest bit set: those below 0x20, " and \, and those above 0x7f.
+    while offset + 16 <= count {
+      // Safe: any bit pattern is a value of these types, which have one size, and the load is checked.
+      let block = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
+      let (quotes, escapes) = (block ^ SIMD16(repeating: 0x22), block ^ SIMD16(repeating: 0x5c))
+      let one = SIMD16<UInt8>(repeating: 1)
+      let marked = (block &- SIMD16(repeating: 0x20)) | (quotes &- one) | (escapes &- one) | block
+      let words = unsafe unsafeBitCast(marked, to: SIMD2<UInt64>.self)
+      let (first, second) = (words[0] & 0x8080_8080_8080_8080, words[1] & 0x8080_8080_8080_8080)
+      if first != 0 { return offset + (first.trailingZeroBitCount >> 3) }
+      if second != 0 { return offset + 8 + (second.trailingZeroBitCount >> 3) }
+      offset += 16
+    }
+    // The same in a word of eight: a byte may borrow from the next, but the lowest marked one is exact.
     while offset + 8 <= count {
       let word = bytes.uint64(at: offset, bigEndian: false)
       let quotes = word ^ 0x2222_2222_2222_2222
