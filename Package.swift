@@ -126,6 +126,14 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
+      name: "GatewayRecords",
+      dependencies: [
+        "BinaryProtocol", "Dissection", "GatewaySimulator", "Measurement", "PacketCapture", "Records",
+        "TLSDecryption", "TLSTransport",
+      ],
+      swiftSettings: settings),
+
+    .target(
       name: "LoadTest",
       dependencies: [
         "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "TLSTransport",
@@ -143,7 +151,7 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
-        "InterfaceCapture", "Pipeline",
+        "InterfaceCapture", "Pipeline", "GatewayRecords",
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",
@@ -241,6 +249,12 @@ let package = Package(
         .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(name: "CommandFilesTests", dependencies: ["CommandFiles", "Bytes"], swiftSettings: settings),
+    .testTarget(
+      name: "GatewayRecordsTests",
+      dependencies: [
+        "BinaryProtocol", "Bytes", "Dissection", "GatewayRecords", "GatewaySimulator", "Records", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"),
+      ], swiftSettings: settings),
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [

@@ -65,6 +65,8 @@ public struct BinarySession: Sendable {
   /// The number of notifications that are settled, from the first one: each is accepted or rejected.
   public private(set) var settled = 0
   private var rejections = Rejections()
+  /// The gateway has said what it settled, so that no response settles anything.
+  private var isToldByGateway = false
 
   /// Makes the session of a connection on which nothing was written.
   ///
@@ -156,6 +158,10 @@ public struct BinarySession: Sendable {
       unresolvedResponses += 1
       return Naming(notification: nil, accepted: nil, candidates: 0)
     }
+    if isToldByGateway {
+      let end = named + (response.status.acceptsNamed ? 1 : 0)
+      return Naming(notification: named, accepted: end - rejections.count(before: end), candidates: candidates)
+    }
     settled = max(settled, named + 1)
     if !response.status.acceptsNamed { rejections.insert(named) }
     if response.status != .noError { isTerminated = true }
@@ -180,6 +186,30 @@ public struct BinarySession: Sendable {
   /// - Parameters:
   ///   - found: the latest notification with identifier 0.
   ///   - sent: the number of notifications that can have arrived; only one of these can be meant.
+  /// Applies what the gateway itself says of the notifications written so far. It is certain: responses that follow are
+  /// interpreted, and settle nothing.
+  ///
+  /// - Parameters:
+  ///   - accepted: the number of notifications that the gateway accepted, all of them before any other.
+  ///   - ending: why it reads no further ones; `nil` if it does.
+  public mutating func settle(accepted: Int, ending: GatewaySession.Ending.Cause?) {
+    isToldByGateway = true
+    settled = max(settled, min(accepted, written))
+    guard let ending, !isTerminated else { return }
+    isTerminated = true
+    let isOfNotification =
+      switch ending {
+      case .rejected: true
+      case .shutdown: false
+      // Bytes that are not a frame have no number here, unlike a frame whose items do not fit it.
+      case .malformed: if case .frame(settled, _) = firstUnreadable { true } else { false }
+      }
+    if isOfNotification, settled < written {
+      rejections.insert(settled)
+      settled += 1
+    }
+  }
+
   private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?, sent: Int) -> MeaningOfZero {
     if case .bytes = firstUnreadable, status == .protocolError { return .nothing }
     var first = Int.max

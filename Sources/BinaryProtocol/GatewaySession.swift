@@ -107,6 +107,16 @@ public struct GatewaySession: Sendable {
   /// How the gateway ended the connection; `nil` while it is open.
   public private(set) var ending: Ending?
 
+  /// Whether the gateway has ended the connection because of a frame that it could delimit: a rejected notification, or
+  /// items that do not fit their frame.
+  package var hasRejectedFrame: Bool {
+    switch ending?.cause {
+    case .rejected: true
+    case .malformed: state != .lost
+    case .shutdown, nil: false
+    }
+  }
+
   private var state = State.open
   private var lastAccepted: UInt32?
 

@@ -50,6 +50,9 @@ struct ClientStream {
     _modify { yield &frames.session }
   }
 
+  /// The connection's number, and the number of its next notification.
+  var standing: (connection: Int, next: Int) { (connection, session.written) }
+
   @inline(__always)
   func side(fromHigh: Bool) -> TLSSide { fromHigh == clientIsHigh ? .client : .server }
   @inline(__always)

@@ -47,6 +47,10 @@ final class Connection {
   var preambleBytes = (low: 0, high: 0)
   /// Decrypts a TLS connection; its plaintext is read instead.
   var tls: TLSStream?
+  /// How an end encrypted what it describes; its plaintext is received.
+  private(set) var describedTLS: TLSSummary?
+  /// One of its ends describes it, so that nothing of it has to be found out.
+  private(set) var isDescribed = false
   var directions = (low: DirectionState(), high: DirectionState())
 
   var reading = ConnectionReading.undecided
@@ -74,6 +78,12 @@ final class Connection {
     self.opened = opened
     self.firstPacket = firstPacket
     firstFile = PacketNumber.file(firstPacket) > 0 ? PacketNumber.file(firstPacket) : nil
+  }
+
+  /// Takes from one of its ends what is otherwise found out.
+  func describe(_ service: Service, clientIsHigh: Bool, tls: TLSSummary?) {
+    (self.service, self.clientIsHigh, describedTLS) = (service, clientIsHigh, tls)
+    (isDescribed, startWasCaptured) = (true, true)
   }
 
   /// Notes a FIN or RST.
@@ -176,7 +186,7 @@ final class Connection {
 
   /// Nothing of the protocol was found yet, so that the bytes may still be TLS.
   func mayTurnOutToBeTLS(_ clientStream: ClientStream) -> Bool {
-    tls == nil && flow != nil && clientStream.session.written == 0 && reading.errorResponses == 0
+    tls == nil && !isDescribed && flow != nil && clientStream.session.written == 0 && reading.errorResponses == 0
       && reading.feedbackTuples == 0
   }
 }

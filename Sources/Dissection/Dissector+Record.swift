@@ -8,7 +8,7 @@ extension Dissector {
     // With nothing else to go by, the server is the end with the lower port.
     let clientIsHigh = connection.clientIsHigh ?? connection.flow.map { $0.high.port > $0.low.port } ?? false
     var (low, high) = clientStreams[connection.slot].byteCounts
-    let tls = connection.tls?.summary
+    let tls = connection.tls?.summary ?? connection.describedTLS
     if let stream = connection.tls, tls?.isDecrypted == false {
       // Nothing is known of the content.
       low = stream.wireBytes(from: connection.side(fromHigh: false))

@@ -27,9 +27,17 @@ public final class Simulator: Sendable {
   public static func start(
     _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog? = nil
   ) async throws -> Simulator {
+    try await start(options, feedbackList: feedbackList, log: log, observer: nil)
+  }
+
+  /// As above, with an observer of all connections.
+  package static func start(
+    _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, observer: (any ConnectionObserver)?
+  ) async throws -> Simulator {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.threads))
     do {
-      return try await Simulator(SimulatorContext(options, feedbackList: feedbackList, log: log), group)
+      return try await Simulator(
+        SimulatorContext(options, feedbackList: feedbackList, log: log, observer: observer), group)
     } catch {
       try? await group.shutdownGracefully()
       throw error

@@ -13,6 +13,8 @@ final class SimulatorContext: Sendable {
   let admission: Admission
   let feedbackList: FeedbackList
   let log: EventLog?
+  /// `nil`: nobody watches the connections.
+  let observer: (any ConnectionObserver)?
   let list: ConnectionList
   let wallClock: WallClock
   private let started: Int64
@@ -21,7 +23,10 @@ final class SimulatorContext: Sendable {
   private let memory: ConnectionMemory
   let unfinishedFrames: UnfinishedFrames
 
-  init(_ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, wallClock: WallClock = .system) {
+  init(
+    _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?,
+    observer: (any ConnectionObserver)? = nil, wallClock: WallClock = .system
+  ) {
     self.options = options
     behavior = options.behavior
     policy = RejectionPolicy(options)
@@ -30,6 +35,7 @@ final class SimulatorContext: Sendable {
     unfinishedFrames = UnfinishedFrames(limit: options.maximumMemory)
     self.feedbackList = feedbackList
     self.log = log
+    self.observer = observer
     list = ConnectionList(maximum: options.maximumListedConnections)
     self.wallClock = wallClock
     started = wallClock.nanoseconds()

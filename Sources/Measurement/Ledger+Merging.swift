@@ -33,6 +33,12 @@ extension Ledger {
       payloads.lint.merge(others.lint, uniquingKeysWith: sum)
       self.payloads = payloads
     }
+    if let others = other.records {
+      var records = records ?? Records()
+      records.notifications = sum(records.notifications, others.notifications)
+      records.lost = sum(records.lost, others.lost)
+      self.records = records
+    }
     connections += other.connections
   }
 }

@@ -19,6 +19,8 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var devices = Devices()
   /// The counts of the feedback service.
   public var feedback = Feedback()
+  /// What `--records` has written; `nil` without it.
+  public var records: Records?
   /// Connections in the order in which they ended.
   public var connections: [Connection] = []
   /// Connections that are in the counts above but not in the list, which has a limit.
@@ -113,6 +115,16 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var waiting = 0
     /// The part of `Devices.uninstalled` that could not be put on a list, on a full disk say. Their connections were ended
     /// without an answer.
+    public var lost = 0
+
+    package init() {}
+  }
+
+  /// What was written of the notifications that arrived.
+  public struct Records: Sendable, Equatable, Codable {
+    /// Notifications that are in records.
+    public var notifications = 0
+    /// Notifications that arrived and are in no record, because the writer was behind, or could not write.
     public var lost = 0
 
     package init() {}

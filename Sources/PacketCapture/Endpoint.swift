@@ -90,7 +90,7 @@ public struct Flow: Sendable, Hashable {
 
   /// The flow and direction of a segment.
   @inlinable
-  static func of(source: Endpoint, destination: Endpoint) -> (flow: Flow, direction: FlowDirection) {
+  package static func of(source: Endpoint, destination: Endpoint) -> (flow: Flow, direction: FlowDirection) {
     Endpoint.isOrdered(source, destination)
       ? (Flow(low: source, high: destination), .forward) : (Flow(low: destination, high: source), .reverse)
   }

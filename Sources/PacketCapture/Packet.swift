@@ -19,4 +19,6 @@ public enum CaptureFormat: String, Sendable {
   case raw
   /// The bytes of one direction of a connection, shown as text.
   case hex
+  /// The bytes that a gateway's connections received and sent, as it knows them itself.
+  case gateway
 }

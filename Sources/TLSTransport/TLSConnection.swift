@@ -220,6 +220,7 @@ import TLSFoundation
     if let cipher = unsafe SSL_get_current_cipher(ssl), let name = unsafe SSL_CIPHER_get_name(cipher) {
       // Safe: a string constant of the library.
       info.cipherSuite = unsafe String(cString: name)
+      info.suiteNumber = unsafe SSL_CIPHER_get_protocol_id(cipher)
     }
     if let name = unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) {
       // Safe: NUL-terminated and owned by the connection.

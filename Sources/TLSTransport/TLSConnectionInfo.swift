@@ -6,6 +6,8 @@ public struct TLSConnectionInfo: Sendable, Equatable {
   public var version: TLSVersion
   /// OpenSSL's name of the suite: "ECDHE-ECDSA-AES128-GCM-SHA256", "TLS_AES_128_GCM_SHA256".
   public var cipherSuite = ""
+  /// The registered number of the suite; 0 if unknown.
+  public var suiteNumber: UInt16 = 0
   /// Whether an earlier session was resumed.
   public var isResumed: Bool
   /// The server name that the client requested (SNI); legacy clients send none.

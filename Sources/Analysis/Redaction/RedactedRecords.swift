@@ -75,6 +75,7 @@ package struct RedactedRecords: RecordSink {
   package mutating func receiveEarly(_ record: ErrorResponseRecord) { sink.receiveEarly(record) }
   package mutating func receive(_ record: ErrorResponseRecord) { sink.receive(record) }
   package mutating func receive(_ record: FateRecord) { sink.receive(record) }
+  package mutating func receiveEarly(_ record: FateRecord) { sink.receiveEarly(record) }
   package mutating func receive(_ record: GapRecord) { sink.receive(record) }
   package mutating func receive(_ record: SummaryRecord) { sink.receive(record) }
   package mutating func opened(connection: Int, at time: Timestamp) { sink.opened(connection: connection, at: time) }

@@ -122,6 +122,10 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       if phase != .complete { event.error = problem }
       shared.log?.write(event)
     }
+    if phase != .handshake {
+      shared.observe(number, .closing(byPeer: hasPeerEnded, isReset: false))
+      shared.observe(number, .closed(.init()))
+    }
     phase = .closed
     loopState.tally.feedbackOpen -= 1
     loopState.remove(number: number)
@@ -134,6 +138,9 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     guard phase == .handshake, let context else { return }
     phase = .sending
     progress = loopState.loop.now
+    shared.observe(
+      number,
+      .opened(.init(service: .feedback, client: client, server: context.localAddress?.text ?? "unknown", tls: info)))
     shared.log?.write(event("feedback_accepted", topic: topic, info))
     // A certificate without a topic has no list.
     guard let topic else { return sent() }
@@ -192,6 +199,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       let handler = handler.value
       shared.releaseMemory(size)
       guard case .success = result else { return handler.leave() }
+      shared.observe(handler.number, .sent(bytes))
       handler.tuples += count
       handler.loopState.tally.tuplesSent += count
       handler.progress = handler.loopState.loop.now

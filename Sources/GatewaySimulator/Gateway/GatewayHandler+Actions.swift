@@ -13,8 +13,10 @@ extension GatewayHandler {
     case .answerLater(let delay): later(delay) { $0.answerIsDue(at: $1) }
     case .writeLater(let delay): later(delay) { $0.pieceIsDue(at: $1) }
     case .write(let bytes): write(bytes)
-    case .closeOutput: context?.close(mode: .output, promise: nil)
-    case .reset: reset()
+    case .closeOutput: closeOutput()
+    case .reset:
+      observeEnd(isReset: true)
+      reset()
     case .close: context?.close(promise: nil)
     case .report(let report): note(report)
     }
@@ -29,9 +31,25 @@ extension GatewayHandler {
 
   private func write(_ bytes: [UInt8]) {
     guard let context else { return }
-    context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).assumeIsolated().whenSuccess {
-      self.perform(self.life.wrote(bytes.count))
+    let bytes = ByteBuffer(bytes: bytes)
+    context.writeAndFlush(wrapOutboundOut(bytes)).assumeIsolated().whenSuccess {
+      self.shared.observe(self.number, .sent(bytes))
+      self.perform(self.life.wrote(bytes.readableBytes))
     }
+  }
+
+  private func closeOutput() {
+    guard let context else { return }
+    guard shared.observer != nil else { return context.close(mode: .output, promise: nil) }
+    // The peer may close before this does.
+    let closed = context.eventLoop.makePromise(of: Void.self)
+    closed.futureResult.assumeIsolated().whenSuccess { self.observeEnd(isReset: false) }
+    context.close(mode: .output, promise: closed)
+  }
+
+  private func observeEnd(isReset: Bool) {
+    isEndObserved = true
+    shared.observe(number, .closing(byPeer: false, isReset: isReset))
   }
 
   private func reset() {

@@ -36,6 +36,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private var unreadSince: NIODeadline?
   private var isAdmitted = false
   private var readThrottle: ReadThrottle?
+  /// The observer knows that the gateway has closed its direction.
+  var isEndObserved = false
 
   init(_ shared: SimulatorContext, _ loopState: EventLoopState, number: UInt64) {
     self.shared = shared
@@ -68,6 +70,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     if let info = event as? TLSConnectionInfo {
       begin(topic: info.peer?.topic, info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
+      shared.observe(number, .closing(byPeer: true, isReset: false))
       perform(life.peerEnded())
     }
     context.fireUserInboundEventTriggered(event)
@@ -79,6 +82,11 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     self.topic = topic
     loopState.tally.handshakes += 1
     if info?.isResumed == true { loopState.tally.resumed += 1 }
+    shared.observe(
+      number,
+      .opened(
+        .init(
+          service: .gateway, client: client, server: context?.localAddress?.text ?? "unknown", tls: info)))
     if let refusal = refusal(topic) {
       loopState.tally.refused += 1
       shared.log?.write(event("refused", reason: refusal, info))
@@ -166,6 +174,13 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     if wasOpen, !filter.hasRefused, let ending = session.ending, ending.cause == .rejected {
       loopState.payloads?.note(refused: ending.status)
     }
+    if consumed > 0, shared.observer != nil, let frames = bytes.getSlice(at: bytes.readerIndex, length: consumed) {
+      var decision = self.decision
+      decision.received = session.received - received
+      decision.accepted = session.accepted - accepted
+      decision.rejectsNext = wasOpen && session.hasRejectedFrame
+      shared.observe(number, .received(frames, decision))
+    }
     bytes.moveReaderIndex(forwardBy: consumed)
 
     loopState.tally.received += session.received - received
@@ -174,6 +189,14 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     loopState.tally.bytes += session.bytes - taken
     loopState.tally.offline += filter.offline - offline
     loopState.tally.uninstalled += filter.uninstalled - uninstalled
+  }
+
+  /// What the gateway has decided on the connection so far.
+  private var decision: ObservedEvent.Decision {
+    var decision = ObservedEvent.Decision()
+    decision.acceptedInAll = session.accepted
+    decision.ending = session.ending?.cause
+    return decision
   }
 
   /// Puts failures on the feedback list. Reading stops while the list is behind, so pending failures are bounded by the
@@ -263,6 +286,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       loopState.tally.incomplete += 1
     }
     for report in reports { note(report) }
+    if hadHandshake { observeEnd(end) }
     if partial.isCounted { shared.unfinishedFrames.end(number) }
     partial.uncount()
     loopState.tally.open -= 1
@@ -278,6 +302,17 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       log.write(event)
     }
     shared.list.add(listed(end, closedAt))
+  }
+
+  private func observeEnd(_ end: ConnectionEnd) {
+    guard shared.observer != nil else { return }
+    if !partial.isEmpty { shared.observe(number, .received(partial.bytes, decision)) }
+    if end == .peerRst {
+      shared.observe(number, .closing(byPeer: true, isReset: true))
+    } else if !isEndObserved {
+      shared.observe(number, .closing(byPeer: false, isReset: false))
+    }
+    shared.observe(number, .closed(decision))
   }
 
   private func listed(_ end: ConnectionEnd, _ closedAt: Int64) -> Ledger.Connection {

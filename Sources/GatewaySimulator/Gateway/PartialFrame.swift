@@ -7,7 +7,7 @@ struct PartialFrame {
   /// A buffer for a frame of usual length costs no counting.
   private static let uncountedBytes = 4 << 10
 
-  private var bytes = ByteBuffer()
+  private(set) var bytes = ByteBuffer()
   /// When it began, later by each time for which the gateway did not read.
   private var since: NIODeadline?
   /// Counts the frames: what gives one up may come when it is complete.

@@ -29,6 +29,15 @@ extension Schema {
         when: "payloads are judged (not with `--no-lint`)"),
       Field("devices", .object(devices), "Accepted notifications by their delivery.", of: .run),
       Field("feedback", .object(feedback), "Connections to the feedback service and its tuples.", of: .run),
+      Field(
+        "records",
+        .object([
+          Field("notifications", .integer, "Notifications that are in records."),
+          Field(
+            "lost", .integer,
+            "Notifications that arrived and are in no record, or may be in none: the writer was behind, or could not write."
+          ),
+        ]), "What was written of the notifications that arrived.", of: .run, when: "`--records` was given"),
       Field("connections", .array(.object(connection)), "Connections to the gateway, by when they ended."),
       Field(
         "connections_omitted", .integer, "Connections that are counted and not listed: `--max-listed-connections`."),

@@ -6,6 +6,7 @@ extension Shape {
   static let captureFormat = values([
     "pcap": "A pcap file.", "pcapng": "A pcapng file.", "snoop": "A snoop file.",
     "raw": "A dump of one direction of a connection.", "hex": "Such a dump in hexadecimal.",
+    "gateway": "The connections of a simulated gateway, as it knows them itself.",
   ])
 
   static let statusName = values([

@@ -114,6 +114,8 @@ public enum FateNotation: Sendable {
   /// In each notification's record, from a first pass over the same recording; fates that the index lacks go to `fate`
   /// records.
   case each(FateIndex)
+  /// In each notification's record, as received before it (`receiveEarly`).
+  case early
 }
 
 /// Finds the fates that a writer writes.
@@ -123,6 +125,8 @@ package struct FateLookup {
   private let index: FateIndex
   private let hasIndex: Bool
   private let writesRanges: Bool
+  /// Fates that were received early: those of the notifications that come next, which are at most of three kinds.
+  private var early: [FateRecord] = []
   /// The range of the last notification; it usually contains the next one.
   private var latest = FateRecord(connection: 0, first: 0, last: -1, fate: .unknown)
 
@@ -131,7 +135,14 @@ package struct FateLookup {
     case .omitted: (index, hasIndex, writesRanges) = (FateIndex(), false, false)
     case .ranges: (index, hasIndex, writesRanges) = (FateIndex(), false, true)
     case .each(let index): (self.index, hasIndex, writesRanges) = (index, true, true)
+    case .early: (index, hasIndex, writesRanges) = (FateIndex(), true, false)
     }
+  }
+
+  /// Keeps the fate of notifications that follow.
+  mutating func receiveEarly(_ record: FateRecord) {
+    if early.count == 3 { early.removeFirst() }
+    early.append(record)
   }
 
   /// The fate to write in its record.
@@ -143,7 +154,8 @@ package struct FateLookup {
 
   @inline(never)
   private mutating func find(_ notification: Int, on connection: Int) -> Fate? {
-    guard let range = index.range(of: notification, on: connection) else { return nil }
+    let known = early.first { $0.connection == connection && $0.first <= notification && notification <= $0.last }
+    guard let range = known ?? index.range(of: notification, on: connection) else { return nil }
     latest = range
     return range.fate
   }

@@ -27,6 +27,7 @@ struct NotificationFacts: Sendable {
   }
 
   func writes(_ record: FateRecord) -> Bool { fates.writes(record) }
+  mutating func receiveEarly(_ record: FateRecord) { fates.receiveEarly(record) }
 
   mutating func note(subject: String, of connection: Int) { verdicts?.note(subject: subject, of: connection) }
   mutating func noteEnd(of connection: Int) { verdicts?.noteEnd(of: connection) }

@@ -26,6 +26,8 @@ public protocol RecordSink: NotificationSink {
   mutating func receive(_ record: ErrorResponseRecord)
   /// Fates that are final.
   mutating func receive(_ record: FateRecord)
+  /// The fates of notifications that follow, where they are known before: from the gateway itself.
+  mutating func receiveEarly(_ record: FateRecord)
   mutating func receive(_ record: borrowing FeedbackRecord)
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
@@ -81,6 +83,7 @@ extension RecordSink {
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: CaptureLossRecord) {}
   public mutating func receive(_ record: FateRecord) {}
+  public mutating func receiveEarly(_ record: FateRecord) {}
   public mutating func receive(_ outcome: CaptureOutcome) {}
   public mutating func opened(connection: Int, at time: Timestamp) {}
   public mutating func presented(subject: String, connection: Int) {}

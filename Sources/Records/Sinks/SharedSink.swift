@@ -41,6 +41,7 @@ public final class SharedSink<Sink: RecordSink>: RecordSink {
   public func receiveEarly(_ record: ErrorResponseRecord) { sink.receiveEarly(record) }
   public func receive(_ record: ErrorResponseRecord) { sink.receive(record) }
   public func receive(_ record: FateRecord) { sink.receive(record) }
+  public func receiveEarly(_ record: FateRecord) { sink.receiveEarly(record) }
   public func receive(_ record: borrowing FeedbackRecord) { sink.receive(record) }
   public func receive(_ record: GapRecord) { sink.receive(record) }
   public func receive(_ record: MalformedRecord) { sink.receive(record) }

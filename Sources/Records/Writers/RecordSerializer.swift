@@ -65,6 +65,7 @@ extension RecordSerializer {
     put(record)
   }
   public func receive(_ record: FateRecord) { if facts.writes(record) { put(record) } }
+  public func receiveEarly(_ record: FateRecord) { facts.receiveEarly(record) }
   public func receive(_ record: CaptureRecord) { put(record) }
   public func receive(_ record: ErrorResponseRecord) { put(record) }
   public func receive(_ record: borrowing FeedbackRecord) { put(record) }

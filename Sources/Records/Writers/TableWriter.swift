@@ -151,7 +151,7 @@ public final class TableWriter: RecordSink {
     var record = record
     switch notation {
     case .omitted: return
-    case .ranges: record.discarded = nil
+    case .ranges, .early: record.discarded = nil
     case .each(let index):
       record.discarded = record.notification.flatMap { named in
         guard index.range(of: named, on: record.place.connection) != nil else { return nil }

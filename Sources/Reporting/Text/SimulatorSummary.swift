@@ -18,12 +18,16 @@ package struct SimulatorSummary: Sendable {
       payloads =
         "payloads       \(list(judged.kinds)); rules broken: \(judged.lint.isEmpty ? "none" : list(judged.lint))\n"
     }
+    var records = ""
+    if let written = ledger.records {
+      records = "\nrecords        \(grouped(written.notifications)) notifications, \(grouped(written.lost)) lost"
+    }
     text = """
       notifications  \(grouped(gateway.received)) received = \(grouped(gateway.accepted)) accepted + \(grouped(gateway.rejected.values.reduce(0, +))) rejected + \(grouped(gateway.discarded)) discarded
       rejected       \(rejected.isEmpty ? "-" : rejected.joined(separator: ", "))\(gateway.binary.malformed > 0 ? ", \(grouped(gateway.binary.malformed)) of them malformed" : "")
       \(payloads)devices        \(grouped(devices.delivered)) delivered, \(grouped(devices.stored)) stored, \(grouped(devices.coalesced)) coalesced, \(grouped(devices.expired)) expired, \(grouped(devices.dropped)) dropped, \(grouped(devices.uninstalled)) uninstalled
       connections    \(grouped(gateway.connections)), \(grouped(gateway.resumed)) resumed, \(grouped(gateway.handshakeFailures)) failed handshakes, \(grouped(gateway.refused)) refused, \(grouped(gateway.binary.incomplete)) ended inside a frame
-      feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")
+      feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")\(records)
       """
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandFiles
 
 struct AccountingOptions: ParsableArguments {
   @Option(
@@ -14,6 +15,14 @@ struct AccountingOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      """
+      Write a record of every notification that arrives, with its fate, and of every answer, as 'decode' does, without \
+      packets; with - to standard output, which then has nothing else. The gateway never waits for the file.
+      """, valueName: "file"), completion: .file())
+  var records: String?
+
+  @Option(
+    help: ArgumentHelp(
       "Append one JSON line for every connection that is accepted, refused or closed, and for every error response.",
       valueName: "file"), completion: .file())
   var log: String?
@@ -22,4 +31,7 @@ struct AccountingOptions: ParsableArguments {
     help: ArgumentHelp("Serve the same counts to Prometheus at http://HOST:PORT/metrics.", valueName: "host:port"),
     transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
+
+  /// Whether standard output has records and nothing else.
+  var recordsAreOutput: Bool { records == OutputFile.standardOutput }
 }

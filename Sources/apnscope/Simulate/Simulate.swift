@@ -18,6 +18,11 @@ struct Simulate: AsyncParsableCommand {
       without a ledger. SIGUSR1 shuts down all open connections and continues with new ones. SIGUSR2 brings all offline \
       devices online for a moment.
 
+      --records has what arrived, as the records of 'decode', with the fate of each notification as the gateway decided it. \
+      Fates are certain: none is "unknown". A writer that is behind leaves notifications out, which is a gap in the \
+      records and counted in the ledger (records.lost); when it cannot write any more, the file ends and not the gateway. \
+      'apnscope report', 'jq' and others read the file.
+
       Counts: received = accepted + rejected + discarded, and accepted = delivered + stored + coalesced + expired + dropped \
       + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only after their \
       failures are stored on the feedback list. When the list cannot be written (a full disk), they are counted as lost, \
@@ -47,6 +52,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --plain --reject prefix=dead --response-delay 50ms..800ms
         apnscope simulate --identity ids --devices-uninstalled 1%
         apnscope simulate --identity ids --log log.jsonl --metrics 127.0.0.1:9100
+        apnscope simulate --identity ids --records - | jq 'select(.fate == "discarded")'
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
@@ -96,7 +102,8 @@ struct Simulate: AsyncParsableCommand {
     try refuseConflicts(
       reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 },
       writing: [
-        ("--ledger", books.ledger), ("--log", books.log), ("--keylog", tls.keylog),
+        ("--ledger", books.ledger), ("--log", books.log), ("--records", OutputFile.file(books.records)),
+        ("--keylog", tls.keylog),
         ("--feedback-list", feedbackListFile), FilesInUse.standardOutput,
       ])
   }

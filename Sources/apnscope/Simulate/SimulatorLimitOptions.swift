@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayRecords
 import GatewaySimulator
 
 struct SimulatorLimitOptions: ParsableArguments {
@@ -41,6 +42,11 @@ struct SimulatorLimitOptions: ParsableArguments {
   var maxMemory = ByteCount(SimulatorOptions().maximumMemory)
 
   @Option(
+    "Memory for what has arrived and is not in --records yet; above, notifications are left out there and counted.",
+    valueName: "bytes")
+  var maxUnrecorded = ByteCount(GatewayRecorder.Options().maximumWaitingBytes)
+
+  @Option(
     help: ArgumentHelp("Connections listed in the ledger; all are counted.", valueName: "count"))
   var maxListedConnections = SimulatorOptions().maximumListedConnections
 
@@ -54,6 +60,7 @@ struct SimulatorLimitOptions: ParsableArguments {
     let values = [
       ("max-frame-length", maxFrameLength.bytes), ("max-connections", maxConnections ?? 1),
       ("max-connection-memory", maxConnectionMemory?.bytes ?? 1), ("max-memory", maxMemory.bytes),
+      ("max-unrecorded", maxUnrecorded.bytes),
       ("max-listed-connections", maxListedConnections),
       ("max-stored", maxStored), ("max-stored-bytes", maxStoredBytes.bytes),
     ]

@@ -1,11 +1,13 @@
 import ArgumentParser
 import Bytes
 import CommandFiles
+import GatewayRecords
 import GatewaySimulator
 import Glibc
 import Measurement
 import MetricsEndpoint
 import NIOPosix
+import Records
 import Reporting
 import UnixSignals
 
@@ -25,14 +27,15 @@ struct SimulatorRun {
       let needed = options.maximumConnections * options.memoryPerConnection
       options.maximumConnectionMemory = max(options.maximumConnectionMemory, needed)
     }
-    let output = try TextOutput()
+    let output = try SimulatorOutput(isFree: !command.books.recordsAreOutput)
     let ledgerOutput = try command.books.ledger.map { try WholeDocument($0) }
     let list = try feedbackList()
     let log = try openLog()
+    let recorder = try makeRecorder(options)
 
     // Before listening: a process that sees the port may send a signal at once.
     let signals = await UnixSignalsSequence(trapping: StopSignals.signals + [.sigusr1, .sigusr2])
-    let simulator = try await start(options, list, log)
+    let simulator = try await start(options, list, log, recorder)
     let metrics = try await startMetrics(simulator)
     if let address = simulator.gateway { output.say("gateway \(address)") }
     if let address = simulator.feedback { output.say("feedback \(address)") }
@@ -40,10 +43,15 @@ struct SimulatorRun {
 
     let hasLostFailures = await watch(simulator, signals)
     await metrics?.stop()
-    let ledger = await simulator.stop()
+    var ledger = await simulator.stop()
     var problems = simulator.takeFailures()
     do { try await list.close() } catch { problems.append(error.description) }
     log?.close()
+    if let recorder {
+      let (records, failure) = recorder.finish()
+      ledger.records = records
+      if let failure { problems.append(failure) }
+    }
 
     output.say(SimulatorSummary(ledger).text)
     if let ledgerOutput { ledgerOutput.write(try ledger.jsonDocument()) }
@@ -103,9 +111,29 @@ struct SimulatorRun {
     }
   }
 
-  private func start(_ options: SimulatorOptions, _ list: FeedbackList, _ log: EventLog?) async throws -> Simulator {
+  private func makeRecorder(_ options: SimulatorOptions) throws -> GatewayRecorder? {
+    guard let path = command.books.records else { return nil }
+    let outputs = try Outputs(OutputFile.file(path), isDirectory: false)
+    let writer = JSONLinesWriter(fates: .early, output: try outputs.open())
+    let output = RecorderOutput(sink: writer) {
+      do throws(FileFailure) {
+        try outputs.check()
+        return nil
+      } catch {
+        return error.kind == .readerGone ? nil : error.description
+      }
+    }
+    var recording = GatewayRecorder.Options()
+    recording.maximumWaitingBytes = command.limits.maxUnrecorded.bytes
+    recording.dissection.limits = options.rules.limits
+    return GatewayRecorder(into: output, source: "gateway \(options.gateway)", options: recording)
+  }
+
+  private func start(
+    _ options: SimulatorOptions, _ list: FeedbackList, _ log: EventLog?, _ recorder: GatewayRecorder?
+  ) async throws -> Simulator {
     do {
-      return try await Simulator.start(options, feedbackList: list, log: log)
+      return try await Simulator.start(options, feedbackList: list, log: log, observer: recorder?.observer)
     } catch {
       complain("\(error)")
       throw ExitStatus.unavailable

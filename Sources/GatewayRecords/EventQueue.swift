@@ -1,0 +1,117 @@
+import Dispatch
+import GatewaySimulator
+import Synchronization
+
+/// Events of connections on their way to the thread that makes records of them.
+///
+/// Event loops never wait for that thread: when events hold too much memory, what is received and sent is left out and
+/// counted, and the next event of the connection says how much it was.
+final class EventQueue: ConnectionObserver {
+  enum Item: Sendable {
+    case event(ObservedEvent)
+    /// Bytes of a connection that were left out before its next event.
+    case missed(connection: UInt64, Missed)
+  }
+
+  struct Missed: Sendable, Equatable {
+    /// Bytes that the client sent, and notifications that ended in them.
+    var received = 0
+    var notifications = 0
+    /// Bytes that the service sent.
+    var sent = 0
+    /// When the last of them came, in nanoseconds since 1970-01-01 UTC.
+    var time: Int64 = 0
+  }
+
+  private struct State {
+    var items: [Item] = []
+    /// Memory that events in `items`, and those that were taken last, keep.
+    var heldBytes = 0
+    var missed: [UInt64: Missed] = [:]
+    /// All notifications that were left out.
+    var lost = 0
+    /// The thread was woken and has not come by.
+    var isWoken = false
+    var hasEnded = false
+  }
+
+  /// What an event counts beside its bytes.
+  private static let eventBytes = 256
+
+  private let maximumBytes: Int
+  private let state = Mutex(State())
+  private let work = DispatchSemaphore(value: 0)
+
+  init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+
+  /// Notifications that were left out so far.
+  var lost: Int { state.withLock { $0.lost } }
+
+  func receive(_ event: ObservedEvent) {
+    let wakes = state.withLock { state in
+      guard !state.hasEnded else { return false }
+      guard !leavesOut(event, &state) else { return false }
+      if !state.missed.isEmpty, let missed = state.missed.removeValue(forKey: event.connection) {
+        state.items.append(.missed(connection: event.connection, missed))
+      }
+      state.items.append(.event(event))
+      state.heldBytes += event.heldBytes + Self.eventBytes
+      defer { state.isWoken = true }
+      return !state.isWoken
+    }
+    if wakes { work.signal() }
+  }
+
+  /// Whether there is no room for an event. Beginnings and ends are always taken: they are few, and needed to make
+  /// sense of the rest.
+  private func leavesOut(_ event: ObservedEvent, _ state: inout State) -> Bool {
+    guard state.heldBytes + event.heldBytes + Self.eventBytes > maximumBytes else { return false }
+    var missed = state.missed[event.connection] ?? Missed()
+    switch event.change {
+    case .received(let bytes, let decision):
+      missed.received += bytes.readableBytes
+      missed.notifications += decision.received
+      state.lost += decision.received
+    case .sent(let bytes): missed.sent += bytes.readableBytes
+    case .opened, .closing, .closed: return false
+    }
+    missed.time = event.time
+    state.missed[event.connection] = missed
+    return true
+  }
+
+  /// No event follows.
+  func end() {
+    let wakes = state.withLock { state in
+      defer { (state.hasEnded, state.isWoken) = (true, true) }
+      return !state.hasEnded && !state.isWoken
+    }
+    if wakes { work.signal() }
+  }
+
+  /// Waits for events, for at most so long.
+  ///
+  /// - Parameter items: receives them; those that it has are given back.
+  /// - Returns: whether further ones may follow.
+  func take(_ items: inout [Item], within time: DispatchTimeInterval) -> Bool {
+    _ = work.wait(timeout: .now() + time)
+    items.removeAll(keepingCapacity: true)
+    return state.withLock { state in
+      swap(&items, &state.items)
+      state.isWoken = false
+      if state.hasEnded {
+        items += state.missed.map { .missed(connection: $0.key, $0.value) }
+        state.missed = [:]
+      }
+      return !state.hasEnded
+    }
+  }
+
+  /// Gives back the memory of events that were taken.
+  func release(_ items: [Item]) {
+    let bytes = items.reduce(0) { sum, item in
+      if case .event(let event) = item { sum + event.heldBytes + Self.eventBytes } else { sum }
+    }
+    state.withLock { $0.heldBytes -= bytes }
+  }
+}

@@ -1,0 +1,76 @@
+import BinaryProtocol
+import NIOCore
+import TLSTransport
+
+/// Receives what happens on the connections of a simulator.
+///
+/// It is called on the connections' event loops, in the order of events for each connection. An event loop waits for
+/// the call, so an observer should hand the event over and return.
+package protocol ConnectionObserver: Sendable {
+  func receive(_ event: ObservedEvent)
+}
+
+/// Something that happened on a connection of the simulator.
+package struct ObservedEvent: Sendable {
+  package enum Service: Sendable { case gateway, feedback }
+
+  /// The two ends of a connection, and its encryption.
+  package struct Opening: Sendable {
+    package let service: Service
+    /// Addresses and ports.
+    package let client: String
+    package let server: String
+    /// `nil` without TLS.
+    package let tls: TLSConnectionInfo?
+  }
+
+  /// The gateway's decisions on some frames, and on the connection so far.
+  package struct Decision: Sendable {
+    /// Frames that arrived completely, or bytes that are no frame.
+    package var received = 0
+    /// The part of `received` that was accepted: its first ones.
+    package var accepted = 0
+    /// Whether the next one is a notification that was rejected.
+    package var rejectsNext = false
+    /// All accepted notifications of the connection.
+    package var acceptedInAll = 0
+    /// Why the gateway accepts no further ones; `nil` if it does.
+    package var ending: GatewaySession.Ending.Cause?
+  }
+
+  package enum Change: Sendable {
+    /// The handshake is complete; without TLS, the TCP connection was accepted.
+    case opened(Opening)
+    /// Whole frames of the provider, and what was decided on them. At the end of a connection: the beginning of a frame.
+    case received(ByteBuffer, Decision)
+    /// Bytes of the service that the system has taken.
+    case sent(ByteBuffer)
+    /// One end has closed its direction, or reset the connection.
+    case closing(byPeer: Bool, isReset: Bool)
+    /// The connection is closed, with the gateway's last decision.
+    case closed(Decision)
+  }
+
+  /// The number of the connection among those of the run, from 1.
+  package let connection: UInt64
+  /// Nanoseconds since 1970-01-01 UTC.
+  package let time: Int64
+  package let change: Change
+
+  /// Bytes of memory that the event keeps.
+  package var heldBytes: Int {
+    switch change {
+    case .received(let bytes, _), .sent(let bytes): bytes.storageCapacity
+    case .opened, .closing, .closed: 0
+    }
+  }
+}
+
+extension SimulatorContext {
+  /// Hands an event to the observer, if there is one.
+  @inline(__always)
+  func observe(_ connection: UInt64, _ change: @autoclosure () -> ObservedEvent.Change) {
+    guard let observer else { return }
+    observer.receive(ObservedEvent(connection: connection, time: wallClock.nanoseconds(), change: change()))
+  }
+}

@@ -1,0 +1,16 @@
+import CommandFiles
+
+/// What a simulator says: on standard output, or, where that has records, on standard error.
+struct SimulatorOutput {
+  private let output: TextOutput?
+
+  /// - Parameter isFree: whether standard output is free for it.
+  init(isFree: Bool) throws(FileFailure) { output = isFree ? try TextOutput() : nil }
+
+  func say(_ line: String) {
+    if let output { output.say(line) } else { StandardError.write(line + "\n") }
+  }
+
+  /// Throws when something could not be written.
+  func check() throws(FileFailure) { try output?.check() }
+}
