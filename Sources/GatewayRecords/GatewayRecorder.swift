@@ -2,6 +2,7 @@ import Dispatch
 import Dissection
 import Foundation
 import GatewaySimulator
+import Glibc
 import Measurement
 import Records
 import Synchronization
@@ -33,6 +34,8 @@ package final class GatewayRecorder: Sendable {
   /// The thread's, for as long as it runs.
   private let state: Mutex<State>
   private let done = DispatchSemaphore(value: 0)
+  /// The thread's priority, as of nice(1).
+  private static let niceness: Int32 = 10
   /// How long the thread waits for an event before it looks for the end.
   private static let pause = DispatchTimeInterval.seconds(1)
 
@@ -51,6 +54,8 @@ package final class GatewayRecorder: Sendable {
       State(
         records: ObservedRecords(into: output.sink, source: source, options: options.dissection), output: output))
     Thread.detachNewThread { [self] in
+      // The gateway's loops come first, and providers on the same machine. On Linux this is the calling thread's.
+      _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
       state.withLock { Self.run(&$0.records, queue) }
       done.signal()
     }

@@ -52,7 +52,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --plain --reject prefix=dead --response-delay 50ms..800ms
         apnscope simulate --identity ids --devices-uninstalled 1%
         apnscope simulate --identity ids --log log.jsonl --metrics 127.0.0.1:9100
-        apnscope simulate --identity ids --records - | jq 'select(.fate == "discarded")'
+        apnscope simulate --plain --records - | jq -c 'select(.fate)'
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
