@@ -28,6 +28,8 @@ final class EventQueue: ConnectionObserver {
     /// Memory that events in `items`, and those that were taken last, keep.
     var heldBytes = 0
     var missed: [UInt64: Missed] = [:]
+    /// Open connections whose beginning was left out, and with it all of them.
+    var unseen: Set<UInt64> = []
     /// All notifications that were left out.
     var lost = 0
     /// The thread was woken and has not come by.
@@ -62,9 +64,14 @@ final class EventQueue: ConnectionObserver {
     if wakes { work.signal() }
   }
 
-  /// Whether there is no room for an event. Beginnings and ends are always taken: they are few, and needed to make
-  /// sense of the rest.
+  /// Whether there is no room for an event. Ends of connections whose beginning was taken always have room: there are
+  /// not more than a few for each open connection.
   private func leavesOut(_ event: ObservedEvent, _ state: inout State) -> Bool {
+    if state.unseen.contains(event.connection) {
+      if case .received(_, let decision) = event.change { state.lost += decision.received }
+      if case .closed = event.change { state.unseen.remove(event.connection) }
+      return true
+    }
     guard state.heldBytes + event.heldBytes + Self.eventBytes > maximumBytes else { return false }
     var missed = state.missed[event.connection] ?? Missed()
     switch event.change {
@@ -73,7 +80,10 @@ final class EventQueue: ConnectionObserver {
       missed.notifications += decision.received
       state.lost += decision.received
     case .sent(let bytes): missed.sent += bytes.readableBytes
-    case .opened, .closing, .closed: return false
+    case .opened:
+      state.unseen.insert(event.connection)
+      return true
+    case .closing, .closed: return false
     }
     missed.time = event.time
     state.missed[event.connection] = missed

@@ -19,9 +19,9 @@ struct Simulate: AsyncParsableCommand {
       devices online for a moment.
 
       --records has what arrived, as the records of 'decode', with the fate of each notification as the gateway decided it. \
-      Fates are certain: none is "unknown". A writer that is behind leaves notifications out, which is a gap in the \
-      records and counted in the ledger (records.lost); when it cannot write any more, the file ends and not the gateway. \
-      'apnscope report', 'jq' and others read the file.
+      Fates are certain: none is "unknown". A writer that is behind leaves notifications out: the records have a gap, or lack \
+      a connection, and the ledger counts them (records.lost). When it cannot write any more, the file ends and not the \
+      gateway. 'apnscope report', 'jq' and others read the file.
 
       Counts: received = accepted + rejected + discarded, and accepted = delivered + stored + coalesced + expired + dropped \
       + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only after their \
