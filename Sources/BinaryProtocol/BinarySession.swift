@@ -65,7 +65,7 @@ public struct BinarySession: Sendable {
   /// The number of notifications that are settled, from the first one: each is accepted or rejected.
   public private(set) var settled = 0
   private var rejections = Rejections()
-  /// The gateway has said what it settled, so that no response settles anything.
+  /// Whether the gateway's own decisions were applied, so that responses settle nothing.
   private var isToldByGateway = false
 
   /// Makes the session of a connection on which nothing was written.
@@ -186,28 +186,20 @@ public struct BinarySession: Sendable {
   /// - Parameters:
   ///   - found: the latest notification with identifier 0.
   ///   - sent: the number of notifications that can have arrived; only one of these can be meant.
-  /// Applies what the gateway itself says of the notifications written so far. It is certain: responses that follow are
+  /// Applies the gateway's own decisions on the notifications written so far. They are final: later responses are
   /// interpreted, and settle nothing.
   ///
   /// - Parameters:
   ///   - accepted: the number of notifications that the gateway accepted, all of them before any other.
-  ///   - ending: why it reads no further ones; `nil` if it does.
-  public mutating func settle(accepted: Int, ending: GatewaySession.Ending.Cause?) {
+  ///   - rejects: whether it rejected the notification after these; to be said once.
+  ///   - discards: whether it discards everything else.
+  public mutating func settle(accepted: Int, rejects: Bool, discards: Bool) {
     isToldByGateway = true
     settled = max(settled, min(accepted, written))
-    guard let ending, !isTerminated else { return }
-    isTerminated = true
-    let isOfNotification =
-      switch ending {
-      case .rejected: true
-      case .shutdown: false
-      // Bytes that are not a frame have no number here, unlike a frame whose items do not fit it.
-      case .malformed: if case .frame(settled, _) = firstUnreadable { true } else { false }
-      }
-    if isOfNotification, settled < written {
-      rejections.insert(settled)
-      settled += 1
-    }
+    if discards { isTerminated = true }
+    guard rejects, settled < written else { return }
+    rejections.insert(settled)
+    settled += 1
   }
 
   private func meaningOfZero(_ status: ErrorResponse.Status, found: Int?, sent: Int) -> MeaningOfZero {

@@ -15,9 +15,9 @@ import TLSDecryption
 /// streams.begin(source: "127.0.0.1:2195")
 /// streams.open(1, .gateway, from: client, to: server, tls: nil, at: time)
 /// streams.receive(frames, .client, of: 1, at: time)
-/// streams.settle(1, accepted: 64, ending: nil)
+/// streams.settle(1, accepted: 64, rejects: false, discards: false)
 /// streams.close(1, at: time)
-/// streams.finish()
+/// streams.finish(at: time)
 /// ```
 package struct ObservedStreams {
   /// A connection's place among those of the dissector, and what its ends have sent.
@@ -25,8 +25,8 @@ package struct ObservedStreams {
     let slot: Int
     let client: FlowDirection
     var offsets = (client: 0, server: 0)
-    /// Notifications that were missed.
-    var missed = 0
+    /// Accepted notifications that were missed.
+    var missedAccepted = 0
 
     func position(_ sender: Direction, _ offset: Int, _ time: Timestamp) -> StreamPosition {
       StreamPosition(
@@ -122,25 +122,27 @@ package struct ObservedStreams {
 
   /// Notes that bytes were not observed.
   ///
-  /// - Parameter notifications: how many of the client's ended in them.
+  /// - Parameter accepted: the number of accepted notifications in them.
   package mutating func miss(
-    _ length: Int, _ sender: Direction, notifications: Int, of number: UInt64, at time: Timestamp
+    _ length: Int, _ sender: Direction, accepted: Int, of number: UInt64, at time: Timestamp
   ) {
     guard let place = places[number], length > 0, let offset = places[number]?.advance(sender, by: length) else {
       return
     }
-    places[number]?.missed += notifications
+    places[number]?.missedAccepted += accepted
     dissector.consume(.gap(length: length, reason: .lost), at: place.position(sender, offset, time))
   }
 
-  /// Applies what the gateway has decided on all notifications so far.
+  /// Applies the gateway's decisions on all notifications so far.
   ///
   /// - Parameters:
-  ///   - accepted: how many it has accepted, from the first on, with those that were missed.
-  ///   - ending: why it accepts no further ones; `nil` if it does.
-  package mutating func settle(_ number: UInt64, accepted: Int, ending: GatewaySession.Ending.Cause?) {
+  ///   - accepted: how many the gateway accepted, from the first on, with those that were missed.
+  ///   - rejects: whether it rejected the one after these, which was in the bytes read last.
+  ///   - discards: whether it discards everything else.
+  package mutating func settle(_ number: UInt64, accepted: Int, rejects: Bool, discards: Bool) {
     guard let place = places[number] else { return }
-    dissector.clientStreams[place.slot].session.settle(accepted: max(0, accepted - place.missed), ending: ending)
+    dissector.clientStreams[place.slot].session.settle(
+      accepted: accepted - place.missedAccepted, rejects: rejects, discards: discards)
   }
 
   /// Notes that an end has closed its direction, or the connection.

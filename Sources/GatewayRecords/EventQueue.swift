@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Event loops never wait for that thread: when events hold too much memory, what is received and sent is left out and
 /// counted, and the next event of the connection says how much it was.
-final class EventQueue: ConnectionObserver {
+final class EventQueue: Sendable {
   enum Item: Sendable {
     case event(ObservedEvent)
     /// Bytes of a connection that were left out before its next event.
@@ -14,9 +14,9 @@ final class EventQueue: ConnectionObserver {
   }
 
   struct Missed: Sendable, Equatable {
-    /// Bytes that the client sent, and notifications that ended in them.
+    /// Bytes that the client sent, and accepted notifications in them.
     var received = 0
-    var notifications = 0
+    var accepted = 0
     /// Bytes that the service sent.
     var sent = 0
     /// When the last of them came, in nanoseconds since 1970-01-01 UTC.
@@ -30,14 +30,15 @@ final class EventQueue: ConnectionObserver {
     var missed: [UInt64: Missed] = [:]
     /// Open connections whose beginning was left out, and with it all of them.
     var unseen: Set<UInt64> = []
-    /// All notifications that were left out.
+    /// All notifications that arrived, and the part of them that was left out.
+    var received = 0
     var lost = 0
     /// The thread was woken and has not come by.
     var isWoken = false
     var hasEnded = false
   }
 
-  /// What an event counts beside its bytes.
+  /// The memory of an event without its bytes.
   private static let eventBytes = 256
 
   private let maximumBytes: Int
@@ -46,13 +47,13 @@ final class EventQueue: ConnectionObserver {
 
   init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
-  /// Notifications that were left out so far.
-  var lost: Int { state.withLock { $0.lost } }
+  /// Notifications that arrived so far, and the part of them that was left out.
+  var counts: (received: Int, lost: Int) { state.withLock { ($0.received, $0.lost) } }
 
   func receive(_ event: ObservedEvent) {
     let wakes = state.withLock { state in
-      guard !state.hasEnded else { return false }
-      guard !leavesOut(event, &state) else { return false }
+      if case .received(_, let decision) = event.change { state.received += decision.received }
+      guard !state.hasEnded, !leavesOut(event, &state) else { return false }
       if !state.missed.isEmpty, let missed = state.missed.removeValue(forKey: event.connection) {
         state.items.append(.missed(connection: event.connection, missed))
       }
@@ -77,7 +78,7 @@ final class EventQueue: ConnectionObserver {
     switch event.change {
     case .received(let bytes, let decision):
       missed.received += bytes.readableBytes
-      missed.notifications += decision.received
+      missed.accepted += decision.accepted
       state.lost += decision.received
     case .sent(let bytes): missed.sent += bytes.readableBytes
     case .opened:

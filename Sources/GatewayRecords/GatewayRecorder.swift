@@ -10,7 +10,7 @@ import Synchronization
 /// Makes records of what a simulator's connections receive and send, on a thread of its own.
 ///
 /// ```swift
-/// let recorder = GatewayRecorder(into: RecorderOutput(sink: writer), source: "127.0.0.1:2195")
+/// let recorder = GatewayRecorder(into: RecorderOutput(sink: writer) { nil }, source: "127.0.0.1:2195")
 /// let simulator = try await Simulator.start(options, feedbackList: list, log: nil, observer: recorder.observer)
 /// // …
 /// var ledger = await simulator.stop()
@@ -30,17 +30,30 @@ package final class GatewayRecorder: Sendable {
     let output: RecorderOutput
   }
 
+  /// Why records are missing at the end.
+  package enum Failure: Sendable {
+    /// The output's own reason.
+    case writing(String)
+    /// The output took nothing for so long that the rest was given up.
+    case stalled
+  }
+
   private let queue: EventQueue
   /// The thread's, for as long as it runs.
   private let state: Mutex<State>
+  /// Events that the thread has recorded, and notifications that it has flushed: for whoever waits for it.
+  private let recorded = Atomic<Int>(0)
+  private let flushed = Atomic<Int>(0)
   private let done = DispatchSemaphore(value: 0)
   /// The thread's priority, as of nice(1).
   private static let niceness: Int32 = 10
   /// How long the thread waits for an event before it looks for the end.
   private static let pause = DispatchTimeInterval.seconds(1)
+  /// How long the thread may record nothing, after the end, before the rest is given up.
+  private static let patience = DispatchTimeInterval.seconds(5)
 
   /// To be passed to the simulator.
-  package var observer: some ConnectionObserver { queue }
+  package var observer: ConnectionObserver { { [queue] in queue.receive($0) } }
 
   /// Begins to wait for events.
   ///
@@ -48,44 +61,56 @@ package final class GatewayRecorder: Sendable {
   ///   - output: where records go; the recorder's thread uses it alone.
   ///   - source: the name of the gateway in records.
   package init(into output: sending RecorderOutput, source: String, options: Options = Options()) {
-    let queue = EventQueue(maximumBytes: options.maximumWaitingBytes)
-    self.queue = queue
+    queue = EventQueue(maximumBytes: options.maximumWaitingBytes)
     state = Mutex(
       State(
         records: ObservedRecords(into: output.sink, source: source, options: options.dissection), output: output))
     Thread.detachNewThread { [self] in
       // The gateway's loops come first, and providers on the same machine. On Linux this is the calling thread's.
       _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
-      state.withLock { Self.run(&$0.records, queue) }
+      state.withLock { run(&$0.records) }
       done.signal()
     }
   }
 
-  private static func run(_ records: inout ObservedRecords, _ queue: EventQueue) {
+  private func run(_ records: inout ObservedRecords) {
     var items: [EventQueue.Item] = []
     var mayFollow = true
     while mayFollow {
-      mayFollow = queue.take(&items, within: pause)
-      for item in items { records.receive(item) }
+      mayFollow = queue.take(&items, within: Self.pause)
+      for item in items {
+        records.receive(item)
+        recorded.add(1, ordering: .relaxed)
+      }
       queue.release(items)
       // Few events are passed on at once; with many there are few batches.
-      records.pause()
+      records.flush()
+      flushed.store(records.written, ordering: .relaxed)
     }
     records.finish()
   }
 
-  /// Ends the thread, after it has recorded all events. To be called when the simulator has stopped; blocks.
+  /// Ends the thread, after it has recorded all events, or could record nothing for 5 seconds. To be called once, when
+  /// the simulator has stopped; blocks.
   ///
-  /// - Returns: what has been recorded, and why records could not be written.
-  package func finish() -> (records: Ledger.Records, failure: String?) {
+  /// - Returns: the counts of notifications, and why records are missing.
+  package func finish() -> (records: Ledger.Records, failure: Failure?) {
     queue.end()
-    done.wait()
-    done.signal()
+    var counts = Ledger.Records()
+    var before = -1
+    while done.wait(timeout: .now() + Self.patience) == .timedOut {
+      let now = recorded.load(ordering: .relaxed)
+      if now == before {
+        counts.notifications = flushed.load(ordering: .relaxed)
+        counts.lost = max(0, queue.counts.received - counts.notifications)
+        return (counts, .stalled)
+      }
+      before = now
+    }
     return state.withLock { state in
-      var records = Ledger.Records()
-      records.notifications = state.records.written
-      records.lost = queue.lost + state.records.summary.notifications - state.records.written
-      return (records, state.output.failure())
+      counts.notifications = state.records.written
+      counts.lost = queue.counts.lost + state.records.summary.notifications - state.records.written
+      return (counts, state.output.failure().map(Failure.writing))
     }
   }
 }
@@ -96,7 +121,7 @@ package struct RecorderOutput {
   /// Why something could not be written; `nil`: all was. Called at the end.
   package let failure: () -> String?
 
-  package init(sink: any RecordSink, failure: @escaping () -> String? = { nil }) {
+  package init(sink: any RecordSink, failure: @escaping () -> String?) {
     (self.sink, self.failure) = (sink, failure)
   }
 }

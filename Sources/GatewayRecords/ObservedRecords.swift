@@ -11,7 +11,7 @@ struct ObservedRecords {
   private var streams: ObservedStreams
   /// The time of the latest event.
   private var latest = Timestamp.none
-  /// Notifications in records that the sink has passed on.
+  /// Notifications in records that the sink has flushed.
   private(set) var written = 0
 
   init(into sink: any RecordSink, source: String, options: DissectionOptions) {
@@ -26,8 +26,8 @@ struct ObservedRecords {
     case .event(let event): receive(event)
     case .missed(let connection, let missed):
       let time = Timestamp(nanoseconds: missed.time)
-      streams.miss(missed.received, .client, notifications: missed.notifications, of: connection, at: time)
-      streams.miss(missed.sent, .server, notifications: 0, of: connection, at: time)
+      streams.miss(missed.received, .client, accepted: missed.accepted, of: connection, at: time)
+      streams.miss(missed.sent, .server, accepted: 0, of: connection, at: time)
     }
   }
 
@@ -41,20 +41,25 @@ struct ObservedRecords {
         to: Self.endpoint(opening.server), tls: opening.tls.map(TLSSummary.init), at: time)
     case .received(let bytes, let decision):
       streams.announce(
-        number, accepted: decision.accepted, rejects: decision.rejectsNext, discards: decision.ending != nil)
+        number, accepted: decision.accepted, rejects: decision.rejects, discards: decision.discardsRest)
       streams.receive(bytes.readableBytesSpan, .client, of: number, at: time)
-      streams.settle(number, accepted: decision.acceptedInAll, ending: decision.ending)
+      settle(number, decision)
     case .sent(let bytes): streams.receive(bytes.readableBytesSpan, .server, of: number, at: time)
     case .closing(let byPeer, let isReset):
       streams.noteClosing(number, by: byPeer ? .client : .server, isReset: isReset, at: time)
     case .closed(let decision):
-      streams.settle(number, accepted: decision.acceptedInAll, ending: decision.ending)
+      settle(number, decision)
       streams.close(number, at: time)
     }
   }
 
-  /// Has the sink pass on what it has buffered.
-  mutating func pause() {
+  private mutating func settle(_ number: UInt64, _ decision: ObservedEvent.Decision) {
+    streams.settle(
+      number, accepted: decision.acceptedInAll, rejects: decision.rejects, discards: decision.discardsRest)
+  }
+
+  /// Flushes the sink.
+  mutating func flush() {
     streams.pause()
     noteWritten()
   }
@@ -73,7 +78,7 @@ struct ObservedRecords {
 }
 
 extension TLSSummary {
-  /// What the gateway knows of a connection's TLS.
+  /// The parameters that a gateway negotiated with a client.
   init(_ info: TLSConnectionInfo) {
     self.init()
     version = info.version

@@ -32,7 +32,7 @@ public final class Simulator: Sendable {
 
   /// As above, with an observer of all connections.
   package static func start(
-    _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, observer: (any ConnectionObserver)?
+    _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?, observer: ConnectionObserver?
   ) async throws -> Simulator {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.threads))
     do {

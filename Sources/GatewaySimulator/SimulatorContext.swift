@@ -14,7 +14,7 @@ final class SimulatorContext: Sendable {
   let feedbackList: FeedbackList
   let log: EventLog?
   /// `nil`: nobody watches the connections.
-  let observer: (any ConnectionObserver)?
+  let observer: ConnectionObserver?
   let list: ConnectionList
   let wallClock: WallClock
   private let started: Int64
@@ -25,7 +25,7 @@ final class SimulatorContext: Sendable {
 
   init(
     _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?,
-    observer: (any ConnectionObserver)? = nil, wallClock: WallClock = .system
+    observer: ConnectionObserver? = nil, wallClock: WallClock = .system
   ) {
     self.options = options
     behavior = options.behavior

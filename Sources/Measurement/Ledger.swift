@@ -19,7 +19,7 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var devices = Devices()
   /// The counts of the feedback service.
   public var feedback = Feedback()
-  /// What `--records` has written; `nil` without it.
+  /// The notifications in the records of `--records`; `nil` without it.
   public var records: Records?
   /// Connections in the order in which they ended.
   public var connections: [Connection] = []
@@ -120,7 +120,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// What was written of the notifications that arrived.
+  /// Counts of the notifications that arrived, by whether they are in records.
   public struct Records: Sendable, Equatable, Codable {
     /// Notifications that are in records.
     public var notifications = 0

@@ -61,42 +61,34 @@ extension BinarySession {
 /// The expected fates are written as [accepted, rejected, discarded, unknown].
 @Suite("Provider session: conversations")
 struct BinarySessionTests {
-  @Test("What the gateway itself says is certain: later responses name, and settle nothing")
+  @Test("Decisions of the gateway are final: later responses name notifications, and settle none")
   func gateway() {
     var talk = Conversation()
     talk.write(1...10)
-    talk.session.settle(accepted: 4, ending: nil)
+    talk.session.settle(accepted: 4, rejects: false, discards: false)
     #expect(talk.fates == [4, 0, 0, 6])
-    talk.session.settle(accepted: 6, ending: .rejected)
+    talk.session.settle(accepted: 6, rejects: true, discards: true)
     #expect(talk.fates == [6, 1, 3, 0])
     // An answer with a wrong identifier.
     #expect(talk.receive(.invalidToken, 9).notification == 8)
     #expect(talk.fates == [6, 1, 3, 0])
     talk.write(11...12)
-    #expect(talk.fates == [6, 1, 5, 0])
-    // It does not end twice.
-    talk.session.settle(accepted: 6, ending: .rejected)
+    talk.session.settle(accepted: 6, rejects: false, discards: true)
     #expect(talk.fates == [6, 1, 5, 0])
   }
 
-  @Test("A gateway that shuts down rejects none; a frame it cannot read is rejected if it has a number")
+  @Test("A gateway that shuts down rejects none, and one whose rejection was missed rejects none of the others")
   func gatewayEndings() {
     var talk = Conversation()
     talk.write(1...5)
-    talk.session.settle(accepted: 3, ending: .shutdown)
+    talk.session.settle(accepted: 3, rejects: false, discards: true)
     #expect(talk.fates == [3, 0, 2, 0])
-    var malformed = Conversation()
-    malformed.write(1...3)
-    _ = malformed.session.write(malformedWith: 4)
-    malformed.write(5...6)
-    malformed.session.settle(accepted: 3, ending: .malformed(ParseError(.unknownCommand(9), at: 0)))
-    #expect(malformed.fates == [3, 1, 2, 0])
-    var unframed = Conversation()
-    unframed.write(1...3)
-    unframed.session.noteUnreadableBytes()
-    unframed.write(4...5)
-    unframed.session.settle(accepted: 3, ending: .malformed(ParseError(.unknownCommand(9), at: 0)))
-    #expect(unframed.fates == [3, 0, 2, 0])
+    // More were accepted than were seen.
+    talk.session.settle(accepted: -4, rejects: false, discards: true)
+    #expect(talk.fates == [3, 0, 2, 0])
+    var nothing = Conversation()
+    nothing.session.settle(accepted: 0, rejects: true, discards: true)
+    #expect(nothing.fates == [0, 0, 0, 0])
   }
 
   @Test("Notifications are numbered in the order they are written, and nothing is known of them")

@@ -79,7 +79,7 @@ struct GatewayConversation {
 
   private func decision(_ session: GatewaySession) -> ObservedEvent.Decision {
     var decision = ObservedEvent.Decision()
-    (decision.acceptedInAll, decision.ending) = (session.accepted, session.ending?.cause)
+    (decision.acceptedInAll, decision.discardsRest) = (session.accepted, session.ending != nil)
     return decision
   }
 
@@ -98,7 +98,7 @@ struct GatewayConversation {
         var decision = self.decision(session)
         decision.received = session.received - received
         decision.accepted = session.accepted - accepted
-        decision.rejectsNext = wasOpen && session.hasRejectedFrame
+        decision.rejects = wasOpen && session.hasRejectedFrame
         add(.received(ByteBuffer(bytes: waiting.prefix(consumed)), decision))
         waiting.removeFirst(consumed)
       }

@@ -89,10 +89,18 @@ struct ObservedRecordsTests {
 
     let notifications = try written.all("notification")
     let received = all.reduce(0) { $0 + $1.books.received }
-    #expect(notifications.count + queue.lost == received)
+    #expect(queue.counts.received == received)
+    #expect(notifications.count + queue.counts.lost == received)
+    // A connection's counts are those of its notifications' records.
+    for connection in try written.all("connection") {
+      let fates = Self.fates(notifications, of: connection["connection"] as? Int ?? 0)
+      for fate in ["accepted", "rejected", "discarded", "unknown"] {
+        #expect(connection[fate] as? Int == fates.count { $0 == fate }, "\(fate)")
+      }
+    }
     // A connection whose beginning is left out is not there at all.
     let isEachThere = try written.all("connection").count == all.count
-    if isEachThere { #expect(try written.all("gap").isEmpty == (queue.lost == 0)) }
+    if isEachThere { #expect(try written.all("gap").isEmpty == (queue.counts.lost == 0)) }
     var fateOfToken: [String: String] = [:]
     for conversation in all {
       for (index, token) in conversation.tokens.enumerated() where !token.isEmpty {

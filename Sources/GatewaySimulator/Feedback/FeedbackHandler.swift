@@ -81,6 +81,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       begin(topic: info.peer?.topic, info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
       hasPeerEnded = true
+      shared.observe(number, .closing(byPeer: true, isReset: false))
       switch phase {
       case .sent where !isClosingOutput: conclude(context)
       case .complete: context.close(promise: nil)
@@ -95,6 +96,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     hasFailed = true
+    if error is IOError { shared.observe(number, .closing(byPeer: true, isReset: true)) }
     if error is TLSError || error is IOError { problem = problem ?? SimulatorError.reason(error) }
     context.close(promise: nil)
   }
@@ -123,7 +125,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
       shared.log?.write(event)
     }
     if phase != .handshake {
-      shared.observe(number, .closing(byPeer: hasPeerEnded, isReset: false))
+      if !isOutputClosed { shared.observe(number, .closing(byPeer: false, isReset: false)) }
       shared.observe(number, .closed(.init()))
     }
     phase = .closed
@@ -247,6 +249,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     let closed = context.eventLoop.makePromise(of: Void.self)
     closed.futureResult.assumeIsolated().whenSuccess {
       self.isOutputClosed = true
+      self.shared.observe(self.number, .closing(byPeer: false, isReset: false))
       self.awaitSocket(until: \.isEndAcknowledged)
     }
     context.close(mode: .output, promise: closed)

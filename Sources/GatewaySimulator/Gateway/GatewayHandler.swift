@@ -178,7 +178,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       var decision = self.decision
       decision.received = session.received - received
       decision.accepted = session.accepted - accepted
-      decision.rejectsNext = wasOpen && session.hasRejectedFrame
+      decision.rejects = wasOpen && session.hasRejectedFrame
       shared.observe(number, .received(frames, decision))
     }
     bytes.moveReaderIndex(forwardBy: consumed)
@@ -191,11 +191,11 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     loopState.tally.uninstalled += filter.uninstalled - uninstalled
   }
 
-  /// What the gateway has decided on the connection so far.
+  /// The gateway's decisions on the connection so far.
   private var decision: ObservedEvent.Decision {
     var decision = ObservedEvent.Decision()
     decision.acceptedInAll = session.accepted
-    decision.ending = session.ending?.cause
+    decision.discardsRest = session.ending != nil
     return decision
   }
 

@@ -32,12 +32,15 @@ extension Schema {
       Field(
         "records",
         .object([
-          Field("notifications", .integer, "Notifications that are in records."),
+          Field(
+            "notifications", .integer,
+            "Notifications that are in records. They include frames after bytes that are no frame, which `received` of `gateway` does not."
+          ),
           Field(
             "lost", .integer,
             "Notifications that arrived and are in no record, or may be in none: the writer was behind, or could not write."
           ),
-        ]), "What was written of the notifications that arrived.", of: .run, when: "`--records` was given"),
+        ]), "The notifications that arrived, by whether they are in records.", of: .run, when: "`--records` was given"),
       Field("connections", .array(.object(connection)), "Connections to the gateway, by when they ended."),
       Field(
         "connections_omitted", .integer, "Connections that are counted and not listed: `--max-listed-connections`."),

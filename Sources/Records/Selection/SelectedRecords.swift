@@ -307,6 +307,8 @@ public struct SelectedRecords: RecordSink {
     inSegment = 0
   }
 
+  public mutating func receiveEarly(_ record: FateRecord) { sink.receiveEarly(record) }
+
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {
     let isSelected = selects(record)
     if isSelected, let slot = connections.index(of: record.place.connection), !connections[slot].isShown {

@@ -42,7 +42,7 @@ struct SimulatorLimitOptions: ParsableArguments {
   var maxMemory = ByteCount(SimulatorOptions().maximumMemory)
 
   @Option(
-    "Memory for what has arrived and is not in --records yet; above, notifications are left out there and counted.",
+    "Memory for what has arrived and is not in --records yet; above, notifications are left out there and counted. Records of open connections may need as much again.",
     valueName: "bytes")
   var maxUnrecorded = ByteCount(GatewayRecorder.Options().maximumWaitingBytes)
 

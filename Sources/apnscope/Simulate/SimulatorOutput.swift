@@ -1,6 +1,6 @@
 import CommandFiles
 
-/// What a simulator says: on standard output, or, where that has records, on standard error.
+/// The lines of text of a simulator: on standard output or, if that has records, on standard error.
 struct SimulatorOutput {
   private let output: TextOutput?
 

@@ -50,7 +50,13 @@ struct SimulatorRun {
     if let recorder {
       let (records, failure) = recorder.finish()
       ledger.records = records
-      if let failure { problems.append(failure) }
+      switch failure {
+      case .writing(let reason): problems.append(reason)
+      case .stalled:
+        let name = OutputFile.name(of: command.books.records ?? OutputFile.standardOutput)
+        problems.append("\(name): nobody reads the records; the rest of them is left out")
+      case nil: break
+      }
     }
 
     output.say(SimulatorSummary(ledger).text)
@@ -125,6 +131,7 @@ struct SimulatorRun {
     }
     var recording = GatewayRecorder.Options()
     recording.maximumWaitingBytes = command.limits.maxUnrecorded.bytes
+    recording.dissection.maximumMemory = command.limits.maxUnrecorded.bytes
     recording.dissection.limits = options.rules.limits
     return GatewayRecorder(into: output, source: "gateway \(options.gateway)", options: recording)
   }

@@ -1,14 +1,9 @@
-import BinaryProtocol
 import NIOCore
 import TLSTransport
 
-/// Receives what happens on the connections of a simulator.
-///
-/// It is called on the connections' event loops, in the order of events for each connection. An event loop waits for
-/// the call, so an observer should hand the event over and return.
-package protocol ConnectionObserver: Sendable {
-  func receive(_ event: ObservedEvent)
-}
+/// Receives the events of a simulator's connections, on their event loops and in the order of events for each
+/// connection. The event loop waits for the call, so an observer should hand the event over and return.
+package typealias ConnectionObserver = @Sendable (ObservedEvent) -> Void
 
 /// Something that happened on a connection of the simulator.
 package struct ObservedEvent: Sendable {
@@ -30,12 +25,12 @@ package struct ObservedEvent: Sendable {
     package var received = 0
     /// The part of `received` that was accepted: its first ones.
     package var accepted = 0
-    /// Whether the next one is a notification that was rejected.
-    package var rejectsNext = false
+    /// Whether the frame after these was rejected.
+    package var rejects = false
     /// All accepted notifications of the connection.
     package var acceptedInAll = 0
-    /// Why the gateway accepts no further ones; `nil` if it does.
-    package var ending: GatewaySession.Ending.Cause?
+    /// Whether the gateway discards everything that follows.
+    package var discardsRest = false
   }
 
   package enum Change: Sendable {
@@ -71,6 +66,6 @@ extension SimulatorContext {
   @inline(__always)
   func observe(_ connection: UInt64, _ change: @autoclosure () -> ObservedEvent.Change) {
     guard let observer else { return }
-    observer.receive(ObservedEvent(connection: connection, time: wallClock.nanoseconds(), change: change()))
+    observer(ObservedEvent(connection: connection, time: wallClock.nanoseconds(), change: change()))
   }
 }
