@@ -128,7 +128,8 @@ let package = Package(
     .target(
       name: "GatewayRecords",
       dependencies: [
-        "BinaryProtocol", "Dissection", "GatewaySimulator", "Measurement", "PacketCapture", "Records",
+        "Analysis", "BinaryProtocol", "Bytes", "Dissection", "GatewaySimulator", "Measurement", "PacketCapture",
+        "Records",
         "TLSDecryption", "TLSTransport",
       ],
       swiftSettings: settings),
@@ -252,7 +253,8 @@ let package = Package(
     .testTarget(
       name: "GatewayRecordsTests",
       dependencies: [
-        "BinaryProtocol", "Bytes", "Dissection", "GatewayRecords", "GatewaySimulator", "Records", "TestSupport",
+        "Analysis", "BinaryProtocol", "Bytes", "Dissection", "GatewayRecords", "GatewaySimulator", "Measurement",
+        "PacketCapture", "PushModel", "Records", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

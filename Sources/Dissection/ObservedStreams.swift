@@ -17,7 +17,7 @@ import TLSDecryption
 /// streams.receive(frames, .client, of: 1, at: time)
 /// streams.settle(1, accepted: 64, rejects: false, discards: false)
 /// streams.close(1, at: time)
-/// streams.finish(at: time)
+/// streams.finish(at: time, observedUntil: time)
 /// ```
 package struct ObservedStreams {
   /// A connection's place among those of the dissector, and what its ends have sent.
@@ -28,9 +28,13 @@ package struct ObservedStreams {
     /// Accepted notifications that were missed.
     var missedAccepted = 0
 
+    /// Sequence numbers begin with 0, and the server has received all that the client has sent.
     func position(_ sender: Direction, _ offset: Int, _ time: Timestamp) -> StreamPosition {
-      StreamPosition(
+      var position = StreamPosition(
         slot: slot, direction: sender == .client ? client : client.opposite, offset: offset, time: time, packet: 0)
+      position.sequence = UInt32(truncatingIfNeeded: offset)
+      if sender == .server { position.acknowledgement = UInt32(truncatingIfNeeded: offsets.client) }
+      return position
     }
 
     /// The offset of the next byte of an end; adds the length of what follows to it.
@@ -47,6 +51,7 @@ package struct ObservedStreams {
   }
 
   private var dissector: Dissector
+  private var source = ""
   private var places: [UInt64: Place] = [:]
   private var freeSlots: [Int] = []
 
@@ -65,6 +70,7 @@ package struct ObservedStreams {
 
   /// Announces where the connections are observed; to be called once, before they open.
   package mutating func begin(source: String) {
+    self.source = source
     dissector.output.sink.receive(CaptureRecord(source: source, format: .gateway, linkTypes: []))
   }
 
@@ -168,8 +174,19 @@ package struct ObservedStreams {
   package mutating func pause() { dissector.output.sink.pause() }
 
   /// Ends the connections that are open, and passes on the totals. To be called once, at the end.
-  package mutating func finish(at time: Timestamp) {
+  ///
+  /// - Parameters:
+  ///   - time: the time of the last call.
+  ///   - end: the time until which connections were observed, as long as nothing happened.
+  ///   - lost: notifications of connections that were not observed at all.
+  package mutating func finish(at time: Timestamp, observedUntil end: Timestamp, lost: Int = 0) {
     for number in places.keys.sorted() { close(number, at: time) }
+    if lost > 0 {
+      dissector.output.sink.receive(CaptureLossRecord(loss: CaptureLoss(interface: source, systemDropped: lost)))
+    }
+    var outcome = CaptureOutcome(source: source, format: .gateway)
+    outcome.lastTime = max(time, end)
+    dissector.output.sink.receive(outcome)
     dissector.output.sink.receive(dissector.output.summary)
     pause()
   }

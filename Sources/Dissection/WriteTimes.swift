@@ -2,8 +2,8 @@ import Bytes
 import PacketCapture
 import Records
 
-/// The times at which notifications were written: one entry per packet in which notifications end, not one per
-/// notification.
+/// The times at which notifications were written: one entry per packet in which notifications end, or without packets
+/// per time, not one per notification.
 ///
 /// From these follow the latency of an error response, and the notifications that its packet acknowledges. At the limit
 /// the oldest entries are overwritten.
@@ -20,7 +20,7 @@ struct WriteTimes {
   private static let farthest = 1 << 30
 
   private let maximum: Int
-  private var lastPacket = -1
+  private var last: (packet: Int, time: Timestamp)?
   /// A ring once it is full.
   private var entries: [Entry] = []
   /// The index of the oldest entry.
@@ -43,8 +43,8 @@ struct WriteTimes {
 
   /// - Parameter sequence: the sequence number of the first byte in which notification `index` may end.
   mutating func note(_ index: Int, _ mark: CapturePosition, _ sequence: UInt32) {
-    if mark.packet == lastPacket && !entries.isEmpty { return }
-    lastPacket = mark.packet
+    if let last, last == (mark.packet, mark.time) { return }
+    last = (mark.packet, mark.time)
     let entry = Entry(firstIndex: index, time: mark.time, sequence: sequence)
     if entries.count < maximum { return entries.append(entry) }
     entries[head] = entry

@@ -33,6 +33,8 @@ final class EventQueue: Sendable {
     /// All notifications that arrived, and the part of them that was left out.
     var received = 0
     var lost = 0
+    /// The part of `lost` that was on connections of which nothing is recorded.
+    var unseenLost = 0
     /// The thread was woken and has not come by.
     var isWoken = false
     var hasEnded = false
@@ -48,7 +50,9 @@ final class EventQueue: Sendable {
   init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
 
   /// Notifications that arrived so far, and the part of them that was left out.
-  var counts: (received: Int, lost: Int) { state.withLock { ($0.received, $0.lost) } }
+  var counts: (received: Int, lost: Int, unseenLost: Int) {
+    state.withLock { ($0.received, $0.lost, $0.unseenLost) }
+  }
 
   func receive(_ event: ObservedEvent) {
     let wakes = state.withLock { state in
@@ -69,7 +73,10 @@ final class EventQueue: Sendable {
   /// not more than a few for each open connection.
   private func leavesOut(_ event: ObservedEvent, _ state: inout State) -> Bool {
     if state.unseen.contains(event.connection) {
-      if case .received(_, let decision) = event.change { state.lost += decision.received }
+      if case .received(_, let decision) = event.change {
+        state.lost += decision.received
+        state.unseenLost += decision.received
+      }
       if case .closed = event.change { state.unseen.remove(event.connection) }
       return true
     }

@@ -1,20 +1,24 @@
+import Analysis
+import Bytes
 import Dispatch
 import Dissection
 import Foundation
 import GatewaySimulator
 import Glibc
 import Measurement
+import PacketCapture
 import Records
 import Synchronization
 
 /// Makes records of what a simulator's connections receive and send, on a thread of its own.
 ///
 /// ```swift
-/// let recorder = GatewayRecorder(into: RecorderOutput(sink: writer) { nil }, source: "127.0.0.1:2195")
+/// let recorder = GatewayRecorder(into: RecorderOutput(writer: writer) { nil }, source: "127.0.0.1:2195")
 /// let simulator = try await Simulator.start(options, feedbackList: list, log: nil, observer: recorder.observer)
 /// // …
+/// let end = WallClock.system.nanoseconds()
 /// var ledger = await simulator.stop()
-/// (ledger.records, failure) = recorder.finish()
+/// let outcome = recorder.finish(observedUntil: end)
 /// ```
 package final class GatewayRecorder: Sendable {
   /// The limits on what waits for the thread, and on what connections hold.
@@ -36,6 +40,17 @@ package final class GatewayRecorder: Sendable {
     case writing(String)
     /// The output took nothing for so long that the rest was given up.
     case stalled
+    /// A temporary file of the verdict.
+    case temporaryFile(UnnamedFile.Failure)
+  }
+
+  /// The results of a recorder.
+  package struct Outcome: Sendable {
+    /// The notifications in records; `nil`: none were to be written.
+    package var records: Ledger.Records?
+    /// `nil`: none was asked for, or it failed.
+    package var verdict: ProviderVerdict?
+    package var failures: [Failure] = []
   }
 
   private let queue: EventQueue
@@ -44,6 +59,8 @@ package final class GatewayRecorder: Sendable {
   /// Events that the thread has recorded, and notifications that it has flushed: for whoever waits for it.
   private let recorded = Atomic<Int>(0)
   private let flushed = Atomic<Int>(0)
+  /// Written before the queue ends, and read after.
+  private let observedUntil = Atomic<Int64>(0)
   private let done = DispatchSemaphore(value: 0)
   /// The thread's priority, as of nice(1).
   private static let niceness: Int32 = 10
@@ -64,7 +81,7 @@ package final class GatewayRecorder: Sendable {
     queue = EventQueue(maximumBytes: options.maximumWaitingBytes)
     state = Mutex(
       State(
-        records: ObservedRecords(into: output.sink, source: source, options: options.dissection), output: output))
+        records: ObservedRecords(into: output, source: source, options: options.dissection), output: output))
     Thread.detachNewThread { [self] in
       // The gateway's loops come first, and providers on the same machine. On Linux this is the calling thread's.
       _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
@@ -87,15 +104,18 @@ package final class GatewayRecorder: Sendable {
       records.flush()
       flushed.store(records.written, ordering: .relaxed)
     }
-    records.finish()
+    records.finish(
+      observedUntil: Timestamp(nanoseconds: observedUntil.load(ordering: .acquiring)), lost: queue.counts.unseenLost)
   }
 
   /// Ends the thread, after it has recorded all events, or could record nothing for 5 seconds. To be called once, when
   /// the simulator has stopped; blocks.
   ///
-  /// - Returns: the counts of notifications, and why records are missing.
-  package func finish() -> (records: Ledger.Records, failure: Failure?) {
+  /// - Parameter end: when the simulator began to stop, in nanoseconds since 1970: until then nothing was missed.
+  package func finish(observedUntil end: Int64) -> Outcome {
+    observedUntil.store(end, ordering: .releasing)
     queue.end()
+    var outcome = Outcome()
     var counts = Ledger.Records()
     var before = -1
     while done.wait(timeout: .now() + Self.patience) == .timedOut {
@@ -103,25 +123,61 @@ package final class GatewayRecorder: Sendable {
       if now == before {
         counts.notifications = flushed.load(ordering: .relaxed)
         counts.lost = max(0, queue.counts.received - counts.notifications)
-        return (counts, .stalled)
+        outcome.records = counts
+        outcome.failures = [.stalled]
+        return outcome
       }
       before = now
     }
     return state.withLock { state in
-      counts.notifications = state.records.written
-      counts.lost = queue.counts.lost + state.records.summary.notifications - state.records.written
-      return (counts, state.output.failure().map(Failure.writing))
+      if state.output.writes {
+        counts.notifications = state.records.written
+        counts.lost = queue.counts.lost + state.records.summary.notifications - state.records.written
+        outcome.records = counts
+        if let failure = state.output.failure() { outcome.failures.append(.writing(failure)) }
+      }
+      do throws(UnnamedFile.Failure) {
+        outcome.verdict = try state.output.verdict()
+      } catch {
+        outcome.failures.append(.temporaryFile(error))
+      }
+      return outcome
     }
   }
 }
 
-/// Where a recorder's records go.
+/// Where a recorder's records go: to a writer, to an inspection of the providers, or to both.
 package struct RecorderOutput {
-  package let sink: any RecordSink
+  let sink: any RecordSink
+  /// Whether records are to be written.
+  let writes: Bool
+  /// Whether all records so far were written.
+  let isWriting: () -> Bool
   /// Why something could not be written; `nil`: all was. Called at the end.
-  package let failure: () -> String?
+  let failure: () -> String?
+  /// Called at the end.
+  let verdict: () throws(UnnamedFile.Failure) -> ProviderVerdict?
 
-  package init(sink: any RecordSink, failure: @escaping () -> String?) {
-    (self.sink, self.failure) = (sink, failure)
+  /// Writes records, and judges the providers if there are options for that.
+  ///
+  /// - Parameter failure: why something could not be written; called at the end.
+  package init(
+    writer: JSONLinesWriter, judging options: ProviderInspection.Options? = nil, failure: @escaping () -> String?
+  ) {
+    (writes, isWriting, self.failure) = (true, { writer.isOpen }, failure)
+    guard let options else {
+      (sink, verdict) = (writer, { () throws(UnnamedFile.Failure) in nil })
+      return
+    }
+    let inspection = ProviderInspection(options)
+    sink = RecordFork(writer, inspection.trace)
+    verdict = { () throws(UnnamedFile.Failure) in try inspection.finish() }
+  }
+
+  /// Only judges the providers.
+  package init(judging options: ProviderInspection.Options) {
+    let inspection = ProviderInspection(options)
+    (sink, writes, isWriting, failure) = (inspection.trace, false, { false }, { nil })
+    verdict = { () throws(UnnamedFile.Failure) in try inspection.finish() }
   }
 }

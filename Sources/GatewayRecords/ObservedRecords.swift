@@ -13,9 +13,12 @@ struct ObservedRecords {
   private var latest = Timestamp.none
   /// Notifications in records that the sink has flushed.
   private(set) var written = 0
+  /// Whether the sink has written everything so far.
+  private let isWriting: () -> Bool
 
-  init(into sink: any RecordSink, source: String, options: DissectionOptions) {
-    streams = ObservedStreams(into: sink, options: options)
+  init(into output: RecorderOutput, source: String, options: DissectionOptions) {
+    streams = ObservedStreams(into: output.sink, options: options)
+    isWriting = output.isWriting
     streams.begin(source: source)
   }
 
@@ -64,12 +67,15 @@ struct ObservedRecords {
     noteWritten()
   }
 
-  mutating func finish() {
-    streams.finish(at: latest)
+  /// - Parameters:
+  ///   - end: the time until which connections were observed.
+  ///   - lost: notifications of connections that were not observed at all.
+  mutating func finish(observedUntil end: Timestamp, lost: Int) {
+    streams.finish(at: latest, observedUntil: end, lost: lost)
     noteWritten()
   }
 
-  private mutating func noteWritten() { if streams.isOpen { written = streams.summary.notifications } }
+  private mutating func noteWritten() { if isWriting() { written = streams.summary.notifications } }
 
   /// An address that is not known is 0.0.0.0:0.
   private static func endpoint(_ text: String) -> Endpoint {

@@ -21,6 +21,8 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var feedback = Feedback()
   /// The notifications in the records of `--records`; `nil` without it.
   public var records: Records?
+  /// What the providers did; `nil` without `--verdict`.
+  public var verdict: ProviderVerdict?
   /// Connections in the order in which they ended.
   public var connections: [Connection] = []
   /// Connections that are in the counts above but not in the list, which has a limit.

@@ -2,6 +2,7 @@ import Bytes
 import Foundation
 import Measurement
 import PacketCapture
+import TestSupport
 import Testing
 
 @testable import Analysis

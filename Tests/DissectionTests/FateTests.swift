@@ -1,5 +1,6 @@
 import BinaryProtocol
 import PacketCapture
+import TestSupport
 import Testing
 
 @testable import Records

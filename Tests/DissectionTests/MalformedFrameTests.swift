@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import Measurement
+import TestSupport
 import Testing
 
 @testable import Dissection

@@ -1,5 +1,6 @@
 import Bytes
 import PacketCapture
+import TestSupport
 import Testing
 
 @testable import Dissection

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import FoundationEssentials
 import PacketCapture
+import TestSupport
 import Testing
 
 @testable import Dissection

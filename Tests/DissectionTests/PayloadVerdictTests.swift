@@ -5,6 +5,7 @@ import Measurement
 import PacketCapture
 import Payload
 import PushModel
+import TestSupport
 import Testing
 
 @testable import Analysis

@@ -37,9 +37,10 @@ struct ObservedRecordsTests {
     var random = SeededGenerator(seed: seed)
     let (all, mixed) = Self.conversations(&random)
     let written = WrittenRecords()
-    var records = ObservedRecords(into: written.writer(), source: "test", options: DissectionOptions())
+    var records = ObservedRecords(
+      into: RecorderOutput(writer: written.writer()) { nil }, source: "test", options: DissectionOptions())
     for event in mixed { records.receive(.event(event)) }
-    records.finish()
+    records.finish(observedUntil: .none, lost: 0)
 
     let notifications = try written.all("notification")
     // Connections are numbered in the order in which they opened.
@@ -72,7 +73,8 @@ struct ObservedRecordsTests {
     let (all, mixed) = Self.conversations(&random, endings: [.peer, .rejection, .shutdown, .malformedItems])
     let queue = EventQueue(maximumBytes: random.number(1_000...8_000))
     let written = WrittenRecords()
-    var records = ObservedRecords(into: written.writer(), source: "test", options: DissectionOptions())
+    var records = ObservedRecords(
+      into: RecorderOutput(writer: written.writer()) { nil }, source: "test", options: DissectionOptions())
     var items: [EventQueue.Item] = []
     func takeAll() {
       _ = queue.take(&items, within: .milliseconds(0))
@@ -85,7 +87,7 @@ struct ObservedRecordsTests {
     }
     queue.end()
     takeAll()
-    records.finish()
+    records.finish(observedUntil: .none, lost: 0)
 
     let notifications = try written.all("notification")
     let received = all.reduce(0) { $0 + $1.books.received }

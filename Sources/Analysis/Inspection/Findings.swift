@@ -116,6 +116,8 @@ extension TraceReport {
       for outcome in loss.outcomes { outcomes.byName[outcome.name] = outcome.count }
       inspection.errors[row].outcomes = outcomes
       inspection.errors[row].sentAgain = loss.sentAgain
+      inspection.errors[row].firstResentS = loss.firstResentS
+      inspection.errors[row].lastResentS = loss.lastResentS
     }
   }
 }

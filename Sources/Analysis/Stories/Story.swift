@@ -60,6 +60,8 @@ package struct SendingRecord: Sendable {
   package var status: UInt8?
   package var identifier: UInt32?
   package var expiration: UInt32?
+  /// When the error response came that discards it. Not a field of the record.
+  package var discardedAt: Timestamp
   /// The relation to the story's sendings before it. Not a field of the record.
   package var relation: SendingRelation
 
@@ -67,6 +69,7 @@ package struct SendingRecord: Sendable {
     self.relation = relation
     (connection, index, packet) = (row.connection, row.index, row.packet)
     time = Timestamp(nanoseconds: row.time)
+    discardedAt = Timestamp(nanoseconds: row.discardedAt)
     fate = row.fate.fate
     status = row.flags.contains(.hasStatus) ? row.status : nil
     identifier = row.flags.contains(.hasIdentifier) ? row.identifier : nil

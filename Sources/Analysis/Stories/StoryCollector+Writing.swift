@@ -38,6 +38,8 @@ extension StoryCollector {
     var named = -1
     var status: UInt8?
     var isNamed = false
+    /// The time of the latest response that names a notification: it discards those after it.
+    var respondedAt = Timestamp.none.nanoseconds
   }
 
   /// Adds to each sending its fate and topic.
@@ -65,6 +67,7 @@ extension StoryCollector {
         if selection.takes(row.status) { standing.isNamed = true }
         let status = ErrorResponse.Status(rawValue: row.status)
         if status != .noError, status != .shutdown { standing.status = row.status }
+        if status != .noError { standing.respondedAt = row.time }
       case .feedback:
         add(standing, to: &row, isSelected: standing.isSelected)
         try result.byToken.append(row)
@@ -75,6 +78,7 @@ extension StoryCollector {
           row.status = status
           row.flags.insert(.hasStatus)
         }
+        if row.fate == .discarded { row.discardedAt = standing.respondedAt }
         let isSelected = selection.takes(row.fate.fate, isNamed: isNamed && standing.isNamed)
         add(standing, to: &row, isSelected: isSelected && standing.isSelected)
         if options.writesStories { try result.byContent.append(row) }

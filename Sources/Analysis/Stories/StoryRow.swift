@@ -41,6 +41,8 @@ struct StoryRow: BitwiseCopyable {
   var packet = 0
   /// The last notification of a range of fates.
   var last = 0
+  /// When the error response came that discards the sending, in nanoseconds.
+  var discardedAt = Timestamp.none.nanoseconds
   /// Places in the `ContentStore`; -1: the notification has none.
   var tokenPlace = -1
   var payloadPlace = -1

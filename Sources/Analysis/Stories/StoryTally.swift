@@ -10,11 +10,21 @@ package final class StoryTally: StorySink {
 
   private var report = TraceReport.Stories()
   /// The outcomes of the notifications that were discarded on a connection, selected or not.
-  private var losses: [Int: (outcomes: NamedCounts<StoryOutcome>, sentAgain: Int)] = [:]
+  private var losses: [Int: Loss] = [:]
+  /// Times from error responses to the sendings that send again what they discarded.
+  private var resends = LatencyHistogram(.microseconds)
   private let listed: Int
   private var story: StoryRecord?
-  /// The connection on which the story's notification was discarded last.
-  private var discardedOn: Int?
+  /// The latest sending of the story that was discarded.
+  private var discarded: SendingRecord?
+
+  /// What became of the notifications that were discarded on a connection.
+  private struct Loss {
+    var outcomes: NamedCounts<StoryOutcome> = [:]
+    var sentAgain = 0
+    /// The least and the longest time from the error response to a sending again, in nanoseconds.
+    var times: ClosedRange<Int64>?
+  }
 
   /// - Parameter listed: the number of refused notifications, and of connections with discarded ones, that are listed.
   package init(listed: Int) { self.listed = listed }
@@ -32,15 +42,14 @@ package final class StoryTally: StorySink {
 
   package func receive(_ sending: SendingRecord) {
     guard let story else { return }
-    if let discardedOn, sending.relation.resent > 0 {
-      losses[discardedOn]?.sentAgain += sending.relation.resent
-    }
+    if let discarded, sending.relation.resent > 0 { note(sending, resending: discarded) }
     switch sending.fate {
     case .accepted, .unknown: break
     case .discarded:
-      discardedOn = sending.connection
+      discarded = sending
+      if story.isSelected { report.discarded += 1 }
       guard losses[sending.connection] != nil || losses.count < listed else { return }
-      losses[sending.connection, default: ([:], 0)].outcomes[story.outcome, default: 0] += 1
+      losses[sending.connection, default: Loss()].outcomes[story.outcome, default: 0] += 1
     case .rejected:
       guard report.refusals.count < listed else { return }
       let payload = story.payload ?? []
@@ -51,9 +60,21 @@ package final class StoryTally: StorySink {
     }
   }
 
+  private func note(_ sending: SendingRecord, resending discarded: SendingRecord) {
+    let count = sending.relation.resent
+    losses[discarded.connection]?.sentAgain += count
+    let isCounted = story?.isSelected == true
+    if isCounted { report.sentAgain += count }
+    // One that was written before the response is not its consequence.
+    guard let time = sending.time.nanoseconds(since: discarded.discardedAt), time >= 0 else { return }
+    if isCounted { resends.record(Int(time / 1_000), times: count) }
+    let times = losses[discarded.connection]?.times ?? time...time
+    losses[discarded.connection]?.times = min(times.lowerBound, time)...max(times.upperBound, time)
+  }
+
   package func endStory() {
     story = nil
-    discardedOn = nil
+    discarded = nil
   }
 
   package func receive(_ token: TokenRecord) {
@@ -71,6 +92,11 @@ package final class StoryTally: StorySink {
   package func receive(_ summary: StorySummary) {
     report.outcomes = StoryOutcome.allCases.map { TraceReport.Stories.Outcome($0.name, summary[$0]) }
     (report.gaps, report.gapBytes) = summary.gaps
+    report.sendings = summary.sendings
+    if resends.count > 0 {
+      func seconds(_ quantile: Double) -> Double { Double(resends.quantile(quantile)) / 1e6 }
+      report.resend = RecoveryTimes(p50S: seconds(0.5), p99S: seconds(0.99), maxS: seconds(1))
+    }
     func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
     report.recovery = summary.recovery.map {
       RecoveryTimes(p50S: seconds($0.p50), p99S: seconds($0.p99), maxS: seconds($0.max))
@@ -85,7 +111,8 @@ package final class StoryTally: StorySink {
         connection: connection,
         outcomes: StoryOutcome.allCases.compactMap { outcome in
           loss.outcomes[outcome].map { TraceReport.Stories.Outcome(outcome.name, $0) }
-        }, sentAgain: loss.sentAgain)
+        }, sentAgain: loss.sentAgain, firstResentS: loss.times.map { Double($0.lowerBound) / 1e9 },
+        lastResentS: loss.times.map { Double($0.upperBound) / 1e9 })
     }
     return stories
   }

@@ -73,6 +73,8 @@ struct UnseenSendings {
   private var hasUnreadPackets = false
   /// The records are a selection; another part of the recording was not read.
   private var isSelection = false
+  /// The records are of a gateway, to which nothing was sent before its first record.
+  private var isGateway = false
   var isPart: Bool
   private let resendWithin: Int64
   /// The files' first and last packets.
@@ -97,7 +99,10 @@ struct UnseenSendings {
     if time > last { last = time }
   }
 
-  mutating func note(_ record: CaptureRecord) { if record.isOfSelection { isSelection = true } }
+  mutating func note(_ record: CaptureRecord) {
+    if record.isOfSelection { isSelection = true }
+    if record.format == .gateway { isGateway = true }
+  }
 
   mutating func note(_ outcome: CaptureOutcome) {
     if outcome.unread.hidingPackets > 0 { hasUnreadPackets = true }
@@ -191,7 +196,7 @@ struct UnseenSendings {
     return View(
       common: common, everything: View.Sealed(everything), byTopic: all.places.mapValues(View.Sealed.init),
       longestResend: longestResend, resendWithin: resendWithin,
-      pauses: pauses, start: first.nanoseconds, end: last.nanoseconds, hasTimes: last.isKnown)
+      pauses: pauses, start: isGateway ? .min : first.nanoseconds, end: last.nanoseconds, hasTimes: last.isKnown)
   }
 
   /// A reason that concerns all notifications.

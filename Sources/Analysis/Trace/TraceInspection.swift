@@ -332,11 +332,13 @@ public struct TraceInspection: RecordSink {
   // MARK: the report
 
   /// The report of all records. To be called once, when reading has ended.
-  public mutating func finish() -> TraceReport {
+  ///
+  /// - Parameter withCounts: whether the inspection has the counts with which reports are merged.
+  public mutating func finish(withCounts: Bool = false) -> TraceReport {
     report.perSegment = perSegment.buckets
     report.bytesPerSegment = bytesPerSegment.buckets
     report.payloads = inspection.shared.payloadLengths.buckets
-    report.inspection = inspection.finish()
+    report.inspection = inspection.finish(withCounts: withCounts)
     for (priority, count) in priorities.dropLast().enumerated() where count > 0 {
       report.priorities[priority] = count
     }

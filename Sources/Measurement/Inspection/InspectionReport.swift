@@ -195,6 +195,11 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var payload: String?
     /// The outcomes of the notifications that it discarded.
     public var outcomes: NamedCounts<StoryOutcome>?
+    /// Seconds from the response to the first and the last sending again of what it discarded, and to the provider's next
+    /// connection; `nil`: there is none, or it was not looked for.
+    public var firstResentS: Double?
+    public var lastResentS: Double?
+    public var reconnectedS: Double?
     package init() {}
   }
 

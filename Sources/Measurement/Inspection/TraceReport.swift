@@ -157,8 +157,14 @@ extension TraceReport {
       public var outcomes: [Outcome]
       /// The number of these that were sent again, with any outcome.
       public var sentAgain: Int
-      package init(connection: Int, outcomes: [Outcome], sentAgain: Int) {
+      /// Seconds from the error response to the first and the last sending again; `nil`: none has a time.
+      public var firstResentS: Double?
+      public var lastResentS: Double?
+      package init(
+        connection: Int, outcomes: [Outcome], sentAgain: Int, firstResentS: Double? = nil, lastResentS: Double? = nil
+      ) {
         (self.connection, self.outcomes, self.sentAgain) = (connection, outcomes, sentAgain)
+        (self.firstResentS, self.lastResentS) = (firstResentS, lastResentS)
       }
     }
 
@@ -188,6 +194,12 @@ extension TraceReport {
     public var gaps = 0
     public var gapBytes = 0
     public var recovery: RecoveryTimes?
+    /// All sendings, and the part of them that was discarded.
+    public var sendings = 0
+    public var discarded = 0
+    /// The number of discarded sendings that were sent again, and the times from the error response to that.
+    public var sentAgain = 0
+    public var resend: RecoveryTimes?
     /// Refused notifications, at most as many as error responses are listed.
     public var refusals: [Refusal] = []
     /// Discarded notifications by connection, at most as many as error responses are listed.

@@ -35,7 +35,7 @@ extension Schema {
       Field("error_count", .integer, "Error responses."),
       Field("errors_by_status", .countsByStatus, "Error responses by status."),
       Field(
-        "errors", .array(.object(error)),
+        "errors", .array(.object(listedResponse)),
         "Error responses one by one, up to `--max-listed`, in the order of `--sort`."),
       Field("feedback_connections", .integer, "Connections to a feedback service."),
       Field("feedback_tuples", .integer, "Feedback tuples."),
@@ -58,7 +58,7 @@ extension Schema {
       Field("ends", .map(key: .connectionEnd, value: .integer), "Connections by who ended them."),
       Field(
         "repeatedly_rejected_tokens", .array(.object(token)), "Tokens that were rejected twice or more, up to 20."),
-      Field("findings", .array(.object(finding)), "Findings worth a look, losses of notifications first."),
+      Field("findings", .array(.object(listedFinding)), "Findings worth a look, losses of notifications first."),
       Field(
         "counts", .object(counts),
         "Values from which `apnscope merge` computes the distributions and findings of a whole.",
@@ -172,7 +172,7 @@ extension Schema {
     Field("unknown", .integer, "Notifications whose fate the protocol leaves open."),
   ]
 
-  private static let error: [Field] = [
+  static let listedResponse: [Field] = [
     Field("connection", .integer, "Its connection, from 1."),
     Field("time", .time, "Capture time of its last packet.", when: "packets have times"),
     Field("file", .integer, "The file of that packet.", when: "there are several"),
@@ -202,7 +202,14 @@ extension Schema {
       since: "0.2"),
   ]
 
-  private static let distinct: [Field] = [
+  /// Quantiles of times.
+  static let spans: [Field] = [
+    Field("p50_s", .number, "The median.", unit: .seconds),
+    Field("p99_s", .number, "The 99th percentile.", unit: .seconds),
+    Field("max_s", .number, "The longest.", unit: .seconds),
+  ]
+
+  static let distinct: [Field] = [
     Field("accepted_twice", .integer, "Those of which two or more sendings were accepted."),
     Field("expired", .integer, "Those that were accepted after their expiration.", since: "0.2"),
     Field("recovered", .integer, "Those that were accepted after sendings that were not."),
@@ -217,12 +224,8 @@ extension Schema {
     Field("gaps", .integer, "Gaps in what providers sent.", since: "0.2"),
     Field("gap_bytes", .integer, "Bytes in those.", unit: .bytes, since: "0.2"),
     Field(
-      "recovery",
-      .object([
-        Field("p50_s", .number, "The median.", unit: .seconds),
-        Field("p99_s", .number, "The 99th percentile.", unit: .seconds),
-        Field("max_s", .number, "The longest.", unit: .seconds),
-      ]), "From the first sending to the accepted one.", when: "any were recovered, and packets have times"),
+      "recovery", .object(spans), "From the first sending to the accepted one.",
+      when: "any were recovered, and packets have times"),
     Field(
       "window", .integer, "Repeats were recognised among so many notifications before each.",
       when: "there were more (`--max-remembered`)"),
@@ -327,7 +330,7 @@ extension Schema {
     Field("rejections", .integer, "How often it was rejected."),
   ]
 
-  private static let finding: [Field] = [
+  static let listedFinding: [Field] = [
     Field("kind", .findingKind, "Kind of the finding."),
     Field("count", .integer, "How often it occurs."),
     Field("first_file", .integer, "The file of that packet.", when: "there are several"),

@@ -41,6 +41,10 @@ extension Schema {
             "Notifications that arrived and are in no record, or may be in none: the writer was behind, or could not write."
           ),
         ]), "The notifications that arrived, by whether they are in records.", of: .run, when: "`--records` was given"),
+      Field(
+        "verdict", .object(providerVerdict),
+        "What the providers did, by the rules of `apnscope follow`, as far as this gateway can tell.", of: .run,
+        when: "`--verdict` was given"),
       Field("connections", .array(.object(connection)), "Connections to the gateway, by when they ended."),
       Field(
         "connections_omitted", .integer, "Connections that are counted and not listed: `--max-listed-connections`."),

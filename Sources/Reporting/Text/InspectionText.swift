@@ -77,20 +77,7 @@ package struct InspectionText: Sendable {
 
   /// Adds all outcomes by distinct notification, which add up.
   private mutating func add(_ stories: InspectionReport.Stories) {
-    let outcomes = StoryOutcome.allCases.filter { stories[$0] > 0 }.map { outcome in
-      "\(grouped(stories[outcome])) \(outcome.verdict)"
-    }
-    add("distinct       \(grouped(stories.total)): \(outcomes.joined(separator: ", "))")
-    if !stories.notSeenAgain.isEmpty {
-      add(
-        "  \(grouped(stories.notSeenAgain.sum)) discarded and \(ResendWords.notSeenAgain), open: \(stories.whereNotSeen)"
-      )
-    }
-    let others = stories.whereOthersOpen
-    if !others.isEmpty { add("  \(stories.notSeenAgain.isEmpty ? "" : "others ")open: \(others)") }
-    if let recovery = stories.recovery {
-      add("  recovered after \(span(recovery.p50S)) (median), \(span(recovery.p99S)) (99 %)")
-    }
+    for line in stories.lines { add(line) }
     if let window = stories.window {
       let time = stories.windowS.map { ", \(span($0)) or more," } ?? ""
       add(

@@ -22,12 +22,13 @@ package struct SimulatorSummary: Sendable {
     if let written = ledger.records {
       records = "\nrecords        \(grouped(written.notifications)) notifications, \(grouped(written.lost)) lost"
     }
+    let verdict = (ledger.verdict.map { VerdictText($0).lines } ?? []).map { "\n\($0)" }.joined()
     text = """
       notifications  \(grouped(gateway.received)) received = \(grouped(gateway.accepted)) accepted + \(grouped(gateway.rejected.values.reduce(0, +))) rejected + \(grouped(gateway.discarded)) discarded
       rejected       \(rejected.isEmpty ? "-" : rejected.joined(separator: ", "))\(gateway.binary.malformed > 0 ? ", \(grouped(gateway.binary.malformed)) of them malformed" : "")
       \(payloads)devices        \(grouped(devices.delivered)) delivered, \(grouped(devices.stored)) stored, \(grouped(devices.coalesced)) coalesced, \(grouped(devices.expired)) expired, \(grouped(devices.dropped)) dropped, \(grouped(devices.uninstalled)) uninstalled
       connections    \(grouped(gateway.connections)), \(grouped(gateway.resumed)) resumed, \(grouped(gateway.handshakeFailures)) failed handshakes, \(grouped(gateway.refused)) refused, \(grouped(gateway.binary.incomplete)) ended inside a frame
-      feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")\(records)
+      feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")\(records)\(verdict)
       """
   }
 }

@@ -21,6 +21,13 @@ struct AccountingOptions: ParsableArguments {
       """, valueName: "file"), completion: .file())
   var records: String?
 
+  @Flag(
+    help: """
+      Follow every notification through all of its sendings, as 'follow' does, and tell at the end and in the ledger what \
+      the providers did: what was lost, accepted twice or sent again, and how they treat connections.
+      """)
+  var verdict = false
+
   @Option(
     help: ArgumentHelp(
       "Append one JSON line for every connection that is accepted, refused or closed, and for every error response.",

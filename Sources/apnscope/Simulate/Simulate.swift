@@ -23,6 +23,13 @@ struct Simulate: AsyncParsableCommand {
       a connection, and the ledger counts them (records.lost). When it cannot write any more, the file ends and not the \
       gateway. 'apnscope report', 'jq' and others read the file.
 
+      --verdict says what the providers did, with the outcomes and the words of 'apnscope follow', and with the gateway's \
+      certainty: the distinct notifications and what became of each; what an error response discarded, whether and when it \
+      was sent again, and when the provider was back; connections, batches, and the feedback service. A notification that \
+      was discarded is lost when it was not sent again for the time within which providers do (--resend-within, or the \
+      longest that was seen); when the gateway ended before, it is open. What notifications left out may hide is open, too. \
+      The verdict is of this gateway: a provider may have sent to another one.
+
       Counts: received = accepted + rejected + discarded, and accepted = delivered + stored + coalesced + expired + dropped \
       + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only after their \
       failures are stored on the feedback list. When the list cannot be written (a full disk), they are counted as lost, \
@@ -53,6 +60,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --identity ids --devices-uninstalled 1%
         apnscope simulate --identity ids --log log.jsonl --metrics 127.0.0.1:9100
         apnscope simulate --plain --records - | jq -c 'select(.fate)'
+        apnscope simulate --plain --verdict --reject every=1000
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
@@ -67,6 +75,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Treatment of connections") var treatment: TreatmentOptions
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
   @OptionGroup(title: "Books") var books: AccountingOptions
+  @OptionGroup(title: "Verdict") var resends: ResendOption
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
 
   @Option(

@@ -1,3 +1,4 @@
+import Analysis
 import ArgumentParser
 import GatewayRecords
 import GatewaySimulator
@@ -42,9 +43,14 @@ struct SimulatorLimitOptions: ParsableArguments {
   var maxMemory = ByteCount(SimulatorOptions().maximumMemory)
 
   @Option(
-    "Memory for what has arrived and is not in --records yet; above, notifications are left out there and counted. Records of open connections may need as much again.",
+    "Memory for what has arrived and is not in --records or the verdict yet; above, notifications are left out there and counted. Records of open connections may need as much again.",
     valueName: "bytes")
   var maxUnrecorded = ByteCount(GatewayRecorder.Options().maximumWaitingBytes)
+
+  @Option(
+    "Memory for the verdict; what exceeds it goes to unnamed files in TMPDIR.",
+    valueName: "bytes")
+  var maxVerdictMemory = ByteCount(StoryCollector.Options().memory)
 
   @Option(
     help: ArgumentHelp("Connections listed in the ledger; all are counted.", valueName: "count"))
@@ -60,7 +66,7 @@ struct SimulatorLimitOptions: ParsableArguments {
     let values = [
       ("max-frame-length", maxFrameLength.bytes), ("max-connections", maxConnections ?? 1),
       ("max-connection-memory", maxConnectionMemory?.bytes ?? 1), ("max-memory", maxMemory.bytes),
-      ("max-unrecorded", maxUnrecorded.bytes),
+      ("max-unrecorded", maxUnrecorded.bytes), ("max-verdict-memory", maxVerdictMemory.bytes),
       ("max-listed-connections", maxListedConnections),
       ("max-stored", maxStored), ("max-stored-bytes", maxStoredBytes.bytes),
     ]

@@ -1,3 +1,4 @@
+import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
@@ -43,20 +44,15 @@ struct SimulatorRun {
 
     let hasLostFailures = await watch(simulator, signals)
     await metrics?.stop()
+    let end = WallClock.system.nanoseconds()
     var ledger = await simulator.stop()
     var problems = simulator.takeFailures()
     do { try await list.close() } catch { problems.append(error.description) }
     log?.close()
     if let recorder {
-      let (records, failure) = recorder.finish()
-      ledger.records = records
-      switch failure {
-      case .writing(let reason): problems.append(reason)
-      case .stalled:
-        let name = OutputFile.name(of: command.books.records ?? OutputFile.standardOutput)
-        problems.append("\(name): nobody reads the records; the rest of them is left out")
-      case nil: break
-      }
+      let outcome = recorder.finish(observedUntil: end)
+      (ledger.records, ledger.verdict) = (outcome.records, outcome.verdict)
+      problems += outcome.failures.map(sentence)
     }
 
     output.say(SimulatorSummary(ledger).text)
@@ -72,6 +68,16 @@ struct SimulatorRun {
     if hasLostFailures || !problems.isEmpty { throw ExitStatus.inputOutput }
     // Last, because a closed standard output ends this without an error.
     try output.check()
+  }
+
+  private func sentence(_ failure: GatewayRecorder.Failure) -> String {
+    switch failure {
+    case .writing(let reason): return reason
+    case .stalled:
+      let name = OutputFile.name(of: command.books.records ?? OutputFile.standardOutput)
+      return "\(name): nobody reads the records; the rest of them is left out, and there is no verdict"
+    case .temporaryFile(let failure): return "no verdict: \(failure)"
+    }
   }
 
   // MARK: the beginning
@@ -118,10 +124,20 @@ struct SimulatorRun {
   }
 
   private func makeRecorder(_ options: SimulatorOptions) throws -> GatewayRecorder? {
-    guard let path = command.books.records else { return nil }
+    guard let output = try recorderOutput() else { return nil }
+    var recording = GatewayRecorder.Options()
+    recording.maximumWaitingBytes = command.limits.maxUnrecorded.bytes
+    recording.dissection.maximumMemory = command.limits.maxUnrecorded.bytes
+    recording.dissection.limits = options.rules.limits
+    return GatewayRecorder(into: output, source: "gateway \(options.gateway)", options: recording)
+  }
+
+  private func recorderOutput() throws -> RecorderOutput? {
+    let judging = command.books.verdict ? judging : nil
+    guard let path = command.books.records else { return judging.map { RecorderOutput(judging: $0) } }
     let outputs = try Outputs(OutputFile.file(path), isDirectory: false)
     let writer = JSONLinesWriter(fates: .early, output: try outputs.open())
-    let output = RecorderOutput(sink: writer) {
+    return RecorderOutput(writer: writer, judging: judging) {
       do throws(FileFailure) {
         try outputs.check()
         return nil
@@ -129,11 +145,14 @@ struct SimulatorRun {
         return error.kind == .readerGone ? nil : error.description
       }
     }
-    var recording = GatewayRecorder.Options()
-    recording.maximumWaitingBytes = command.limits.maxUnrecorded.bytes
-    recording.dissection.maximumMemory = command.limits.maxUnrecorded.bytes
-    recording.dissection.limits = options.rules.limits
-    return GatewayRecorder(into: output, source: "gateway \(options.gateway)", options: recording)
+  }
+
+  private var judging: ProviderInspection.Options {
+    var options = ProviderInspection.Options()
+    options.stories.memory = command.limits.maxVerdictMemory.bytes
+    options.stories.folder = TemporaryFiles.folder
+    options.stories.resendWithin = command.resends.nanoseconds
+    return options
   }
 
   private func start(

@@ -2,6 +2,7 @@ import BinaryProtocol
 import PacketCapture
 import PushModel
 import TLSDecryption
+import TestSupport
 import Testing
 
 @testable import Analysis

@@ -1,0 +1,111 @@
+/// What providers did, as the gateway that they sent to can tell: the outcome of each notification over all of its
+/// sendings, and what followed error responses.
+///
+/// It is the outcome of a recording by the same rules (`apnscope follow`), where the gateway's decisions are known and
+/// nothing was sent before the recording began. It speaks of one gateway: what a provider sent to another is not in it.
+public struct ProviderVerdict: Sendable, Equatable, Codable {
+  /// Distinct notifications by outcome.
+  public var stories = InspectionReport.Stories()
+  /// Sendings of these.
+  public var sendings = 0
+  /// Sendings that the gateway discarded: written after one that it rejected, or after a shutdown.
+  public var discarded = 0
+  /// The part of `discarded` that was sent again, with any outcome.
+  public var sentAgain = 0
+  /// Seconds from an error response to the sending again of what it discarded.
+  public var resend: RecoveryTimes?
+  /// Seconds from an error response to the next connection from the same address.
+  public var reconnect: RecoveryTimes?
+  /// How connections are used.
+  public var connections = Connections()
+  /// Notifications that arrived with one read of a connection: at most those of a TLS record.
+  public var notificationsPerRead: Distribution?
+  /// Visits of the feedback service, and what was sent regardless of it.
+  public var feedback = Feedback()
+  /// Error responses in the order of their connections' ends, up to a limit.
+  public var errors: [InspectionReport.ErrorRow] = []
+  public var errorsOmitted = 0
+  /// Worth a look, losses of notifications first.
+  public var findings: [InspectionReport.FindingRow] = []
+
+  /// Counts of connections to the gateway.
+  public struct Connections: Sendable, Equatable, Codable {
+    /// Connections that carried notifications, and the part of these that carried one.
+    public var sending = 0
+    public var ofOneNotification = 0
+    /// The most connections that were opened within a second.
+    public var mostPerSecond = 0
+    /// Over the minutes in which any were opened.
+    public var opensPerMinute: Distribution?
+    package init() {}
+  }
+
+  /// Counts of the feedback service.
+  public struct Feedback: Sendable, Equatable, Codable {
+    public var connections = 0
+    public var tuples = 0
+    /// Distinct tokens that were listed; notifications that were sent to these later, and their tokens.
+    public var listedTokens = 0
+    public var sentToListed = 0
+    public var sentToListedTokens = 0
+    package init() {}
+  }
+
+  package init() {}
+
+  /// The number of notifications that may be lost: discarded, and not seen again.
+  public var mayBeLost: Int { stories.lost + stories.notSeenAgain.sum }
+}
+
+extension ProviderVerdict {
+  /// The verdict of a trace whose notifications were followed, with the counts of its inspection.
+  package init(_ report: TraceReport) {
+    let inspection = report.inspection
+    if let stories = report.stories {
+      self.stories = InspectionReport.Stories(stories)
+      (sendings, discarded, sentAgain) = (stories.sendings, stories.discarded, stories.sentAgain)
+      resend = stories.resend
+    }
+    let counts = inspection.counts
+    connections.sending = counts?.sendingConnections ?? 0
+    connections.ofOneNotification = counts?.oneNotificationConnections ?? 0
+    connections.mostPerSecond = counts?.opensPerSecond.counts.max() ?? 0
+    connections.opensPerMinute = inspection.opensPerMinute
+    notificationsPerRead = inspection.notificationsPerSegment
+    feedback.connections = inspection.feedbackConnections
+    feedback.tuples = inspection.feedbackTuples
+    feedback.listedTokens = report.feedback.tokens
+    feedback.sentToListed = report.feedback.sentToLater
+    feedback.sentToListedTokens = report.feedback.sentToLaterTokens
+    errors = inspection.errors
+    errorsOmitted = max(0, inspection.errorCount - errors.count)
+    findings = inspection.findings
+    takeReconnects(report)
+  }
+
+  /// Finds the connection that followed each error response: the next one from the same address.
+  private mutating func takeReconnects(_ report: TraceReport) {
+    var clients: [Int: Substring] = [:]
+    var opened: [Substring: [Double]] = [:]
+    for connection in report.listedConnections where connection.row.service == "gateway" {
+      guard let client = connection.row.client, let port = client.lastIndex(of: ":") else { continue }
+      let address = client[..<port]
+      clients[connection.row.connection] = address
+      if let time = connection.course.openedS { opened[address, default: []].append(time) }
+    }
+    for address in opened.keys { opened[address]?.sort() }
+    var delays: [Double] = []
+    for (index, error) in report.listedErrors.enumerated() where errors.indices.contains(index) {
+      guard let time = error.timeS, let times = clients[error.row.connection].flatMap({ opened[$0] }) else { continue }
+      var (low, high) = (0, times.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if times[middle] < time { low = middle + 1 } else { high = middle }
+      }
+      guard low < times.count else { continue }
+      errors[index].reconnectedS = times[low] - time
+      delays.append(times[low] - time)
+    }
+    reconnect = RecoveryTimes(sortedSeconds: delays.sorted())
+  }
+}

@@ -1,0 +1,54 @@
+extension Schema {
+  /// The verdict on the providers of a gateway, in its ledger.
+  static let providerVerdict: [Field] = [
+    Field("stories", .object(distinct), "Distinct notifications (one token and payload) by what became of them."),
+    Field("sendings", .integer, "Sendings of these."),
+    Field("discarded", .integer, "Sendings that were discarded: written after a rejected one, or after a shutdown."),
+    Field("sent_again", .integer, "The part of `discarded` that was sent again."),
+    Field(
+      "resend", .object(spans), "From an error response to the sending again of what it discarded.",
+      when: "any was sent again"),
+    Field(
+      "reconnect", .object(spans), "From an error response to the next connection from the same address.",
+      when: "there was one"),
+    Field(
+      "connections",
+      .object([
+        Field("sending", .integer, "Connections that carried notifications."),
+        Field("of_one_notification", .integer, "The part of them that carried one."),
+        Field("most_per_second", .integer, "The most connections that were opened within a second."),
+        Field(
+          "opens_per_minute", .distribution, "Over the minutes in which any connections were opened.",
+          when: "any were opened"),
+      ]), "How connections to the gateway are used."),
+    Field(
+      "notifications_per_read", .distribution,
+      "Notifications that arrived with one read: at most those of a TLS record.", when: "any arrived"),
+    Field(
+      "feedback",
+      .object([
+        Field("connections", .integer, "Connections to the feedback service."),
+        Field("tuples", .integer, "Tuples that were sent on them."),
+        Field("listed_tokens", .integer, "Distinct tokens in these."),
+        Field("sent_to_listed", .integer, "Notifications to these tokens after they were listed."),
+        Field("sent_to_listed_tokens", .integer, "Distinct tokens of those."),
+      ]), "The feedback service, and what was sent regardless of it."),
+    Field("errors", .array(.object(answer)), "Error responses one by one, up to 1,000."),
+    Field("errors_omitted", .integer, "Error responses that are not in `errors`."),
+    Field("findings", .array(.object(listedFinding)), "Findings worth a look, losses of notifications first."),
+  ]
+
+  /// An error response, and what the provider did after it.
+  private static let answer =
+    listedResponse + [
+      Field(
+        "first_resent_s", .number, "From it to the first sending again of what it discarded.", unit: .seconds,
+        when: "any was sent again after it"),
+      Field(
+        "last_resent_s", .number, "From it to the last sending again of what it discarded.", unit: .seconds,
+        when: "any was sent again after it"),
+      Field(
+        "reconnected_s", .number, "From it to the next connection from the same address.", unit: .seconds,
+        when: "there was one"),
+    ]
+}
