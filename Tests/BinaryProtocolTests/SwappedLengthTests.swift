@@ -21,4 +21,25 @@ struct SwappedLengthTests {
     #expect(text.contains("little-endian?") == (length != nil), "\(text)")
     if let length { #expect(text.hasSuffix("(little-endian? \(length) with its bytes swapped)"), "\(text)") }
   }
+
+  /// The lengths that are usual, from the shortest to the longest, and how a problem with one is made.
+  private static let usual: [(ClosedRange<Int>, @Sendable (Int) -> ParseError.Problem)] = [
+    (5...4_608, { .frameTooLong(Int(UInt32($0).byteSwapped)) }),
+    (1...100, { .tokenTooLong(Int(UInt16($0).byteSwapped)) }),
+    (2...4_096, { .payloadTooLong(Int(UInt16($0).byteSwapped)) }),
+    (1...100, { .itemOverrun(item: 1, length: Int(UInt16($0).byteSwapped)) }),
+    (2...4_096, { .itemOverrun(item: 2, length: Int(UInt16($0).byteSwapped)) }),
+    (4...4, { .itemOverrun(item: 3, length: Int(UInt16($0).byteSwapped)) }),
+    (4...4, { .itemOverrun(item: 4, length: Int(UInt16($0).byteSwapped)) }),
+    (1...1, { .itemOverrun(item: 5, length: Int(UInt16($0).byteSwapped)) }),
+  ]
+
+  @Test("Usual lengths end where the documents and known clients end") func limits() {
+    for (lengths, problem) in Self.usual {
+      func isSwapped(_ length: Int) -> Bool { problem(length).description.contains("little-endian?") }
+      #expect(isSwapped(lengths.lowerBound) && isSwapped(lengths.upperBound), "\(lengths)")
+      #expect(
+        !isSwapped(lengths.lowerBound - 1) && !isSwapped(lengths.upperBound + 1), "\(problem(lengths.upperBound))")
+    }
+  }
 }
