@@ -138,6 +138,7 @@ package final class GatewayRecorder: Sendable {
       }
       do throws(UnnamedFile.Failure) {
         outcome.verdict = try state.output.verdict()
+        outcome.verdict?.notObserved = queue.counts.lost
       } catch {
         outcome.failures.append(.temporaryFile(error))
       }

@@ -1,11 +1,15 @@
 /// Books of several gateways that shared a load.
 extension Ledger {
-  /// Adds the counts of all ledgers; connections are listed in the order of the ledgers.
+  /// Adds the counts of all ledgers; connections are listed in the order of the ledgers. Several have no verdict.
   ///
   /// Counts stay at the end of their range instead of going beyond it.
   public static func merging(_ ledgers: [Ledger]) -> Ledger? {
     guard var merged = ledgers.first else { return nil }
     for ledger in ledgers.dropFirst() { merged.add(ledger) }
+    if ledgers.count > 1 {
+      // What was discarded by one gateway may have been sent again to another.
+      (merged.verdict, merged.expectations) = (nil, nil)
+    }
     merged.started = ledgers.map(\.started).min() ?? ""
     merged.ended = ledgers.map(\.ended).max() ?? ""
     return merged

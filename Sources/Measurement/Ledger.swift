@@ -23,6 +23,8 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var records: Records?
   /// What the providers did; `nil` without `--verdict`.
   public var verdict: ProviderVerdict?
+  /// The conditions of `--expect` and `--until`, as they came out; `nil` without any.
+  public var expectations: [RunResult.Verdict.Threshold]?
   /// Connections in the order in which they ended.
   public var connections: [Connection] = []
   /// Connections that are in the counts above but not in the list, which has a limit.

@@ -1,14 +1,7 @@
-import Bytes
-
 /// A condition on a result, such as `send_lag_p99<5ms`, `rejected_rate<0.001` or `accepted_per_s>100k`.
 public struct Threshold: Sendable, Equatable {
-  /// How the value is compared with the bound.
-  public enum Comparison: String, Sendable {
-    case less = "<"
-    case atMost = "<="
-    case more = ">"
-    case atLeast = ">="
-  }
+  public typealias Comparison = Condition.Comparison
+  public typealias SyntaxError = Condition.SyntaxError
 
   /// The expression as written by the user.
   public var expression: String
@@ -18,12 +11,6 @@ public struct Threshold: Sendable, Equatable {
   public var comparison: Comparison
   /// The bound in the unit of the metric; times in microseconds.
   public var bound: Double
-
-  /// The reason why an expression is invalid.
-  public struct SyntaxError: Error, Sendable, CustomStringConvertible {
-    /// A sentence with the expression.
-    public let description: String
-  }
 
   /// The metrics by name; `nil` when there was nothing to measure, e.g. a latency without a response.
   package static let names: [String: @Sendable (RunResult) -> Double?] = {
@@ -57,40 +44,24 @@ public struct Threshold: Sendable, Equatable {
     whole == 0 ? nil : Double(part) / Double(whole)
   }
 
-  /// Parses a condition: a metric, `<`, `<=`, `>` or `>=`, and a bound. Spaces are ignored.
+  /// Parses a condition: a metric, `<`, `<=`, `>`, `>=` or `=`, and a bound. Spaces are ignored.
   ///
   /// Times need a unit (`us`, `ms`, `s`), except 0. Rates and counts may have `k`, `M` or `G`, shares `%`, bytes any
   /// unit of size.
   ///
   /// - Throws: a `SyntaxError` for an unknown metric (with a list of all), or a bound that does not fit it.
   public init(_ expression: String) throws(SyntaxError) {
-    let text = expression.filter { $0 != " " }
-    guard let sign = text.firstIndex(where: { $0 == "<" || $0 == ">" }) else {
-      throw SyntaxError(description: "'\(expression)' has no < or >")
-    }
-    var rest = text[text.index(after: sign)...]
-    var symbol = String(text[sign])
-    if rest.hasPrefix("=") {
-      symbol += "="
-      rest = rest.dropFirst()
-    }
-    name = String(text[..<sign])
-    guard Self.names[name] != nil else {
-      throw SyntaxError(
-        description: "unknown metric '\(name)'; available: \(Self.names.keys.sorted().joined(separator: ", "))")
-    }
-    if rest.contains(where: { $0 == "<" || $0 == ">" }) {
-      throw SyntaxError(
-        description:
-          "'\(expression)' is more than one condition; give each as a separate argument")
-    }
-    guard let comparison = Comparison(rawValue: symbol) else {
-      throw SyntaxError(description: "'\(expression)' has no < or >")
-    }
-    let bound = try Quantity(of: name).bound(rest, in: expression)
-    self.bound = bound
-    self.comparison = comparison
-    self.expression = expression
+    let condition = try Condition(expression, of: Self.names.keys) { Self.quantity(of: $0) }
+    (self.expression, name) = (condition.expression, condition.name)
+    (comparison, bound) = (condition.comparison, condition.bound)
+  }
+
+  private static func quantity(of name: String) -> Condition.Quantity {
+    let isQuantile = quantiles.contains { name.hasSuffix($0.suffix) }
+    if isQuantile { return name.hasPrefix("loss_window") ? .count : .time }
+    if name.hasSuffix("_rate") { return .share }
+    if name.contains("_bytes") { return .bytes }
+    return name.hasSuffix("_per_s") ? .rate : .count
   }
 
   /// Compares the result with the bound.
@@ -110,13 +81,7 @@ public struct Threshold: Sendable, Equatable {
     }
     let value = Self.names[name].flatMap { $0(result) }
     let compared = value ?? 0
-    let passed =
-      switch comparison {
-      case .less: compared < bound
-      case .atMost: compared <= bound
-      case .more: compared > bound
-      case .atLeast: compared >= bound
-      }
+    let passed = comparison.holds(compared, bound)
     if value == nil, !passed {
       return .init(expression: expression, value: nil, passed: false, reason: "there was none to measure")
     }
@@ -150,64 +115,6 @@ public struct Threshold: Sendable, Equatable {
   }
 
   private var isRate: Bool { name.hasSuffix("_per_s") }
-
-  /// The quantity of a metric, which determines the units of its bound.
-  private enum Quantity {
-    case time, share, bytes, rate, count
-
-    init(of name: String) {
-      let isQuantile = Threshold.quantiles.contains { name.hasSuffix($0.suffix) }
-      if isQuantile {
-        self = name.hasPrefix("loss_window") ? .count : .time
-      } else if name.hasSuffix("_rate") {
-        self = .share
-      } else if name.contains("_bytes") {
-        self = .bytes
-      } else {
-        self = name.hasSuffix("_per_s") ? .rate : .count
-      }
-    }
-
-    private var examples: String {
-      switch self {
-      case .time: "a time such as 500us, 5ms or 2s"
-      case .share: "a share such as 0.1% or 1e-4"
-      case .bytes: "bytes such as 1000000 or 64MiB"
-      case .rate: "a rate such as 500, 100k or 1.5M"
-      case .count: "a count such as 0, 500 or 10k"
-      }
-    }
-
-    func bound(_ text: Substring, in expression: String) throws(SyntaxError) -> Double {
-      if let number = number(text) { return number }
-      let hasNumber = text.first.map { $0.isNumber || "+-.".contains($0) } ?? false
-      let lack = Double(text)?.isFinite == true ? "has no unit" : hasNumber ? "is not one" : "is not a number"
-      throw SyntaxError(description: "'\(expression)' takes \(examples); '\(text)' \(lack)")
-    }
-
-    private func number(_ text: Substring) -> Double? {
-      var text = text
-      // The suffix "/s" of a rate is optional.
-      if text.hasSuffix("/s"), self == .rate || self == .bytes { text = text.dropLast(2) }
-      // A 0 needs no unit; any other time does.
-      if let number = Double(text) { return number.isFinite && (self != .time || number == 0) ? number : nil }
-      return withUnit(text).flatMap { $0.isFinite ? $0 : nil }
-    }
-
-    private func withUnit(_ text: Substring) -> Double? {
-      func scaled(_ parts: (number: String, size: Double)?) -> Double? {
-        parts.flatMap { parts in Double(parts.number).map { $0 * parts.size } }
-      }
-      switch self {
-      case .time:
-        // In microseconds.
-        return scaled(Units.times.split(text).map { ($0.number, $0.size / 1e3) })
-      case .share: return Units.share(text)
-      case .bytes: return scaled(Units.sizes.split(text) ?? Units.counts.split(text))
-      case .rate, .count: return scaled(Units.counts.split(text))
-      }
-    }
-  }
 }
 
 extension RunResult {

@@ -84,6 +84,36 @@ struct CompareCommandTests {
     }
   }
 
+  @Test("--fail-on: a figure that is worse fails, and one that cannot be judged, too")
+  func failing() throws {
+    try Command.inFolder { command in
+      for number in 1...5 {
+        try write(1_000 + Double(number), "a\(number).json", in: command)
+        try write(500 + Double(number), "b\(number).json", in: command)
+      }
+      let figure = "--figure accepted_per_s --junit out.xml"
+      func xml() throws -> String { try String(contentsOf: command.folder.appending(path: "out.xml"), encoding: .utf8) }
+      let worse = try command.shell("$apnscope compare --fail-on worse \(figure) a?.json -- b?.json")
+      #expect(
+        worse.status == 99 && worse.errors.contains("accepted_per_s: worse: 0.50 times as much"), "\(worse.errors)")
+      #expect(try xml().contains("<failure message=\"worse: 0.50 times as much\"/>"))
+      let better = try command.shell("$apnscope compare --fail-on worse \(figure) b?.json -- a?.json")
+      #expect(better.status == 0 && better.errors.isEmpty, "\(better.errors)")
+      #expect(try xml().contains("tests=\"1\" failures=\"0\""))
+      let different = try command.shell("$apnscope compare --fail-on different \(figure) b?.json -- a?.json")
+      #expect(different.status == 99 && different.errors.contains("accepted_per_s: better"))
+      let same = try command.shell("$apnscope compare --fail-on different \(figure) a?.json -- a?.json")
+      #expect(same.status == 0, "\(same.errors)")
+      let few = try command.shell("$apnscope compare --fail-on worse \(figure) a?.json -- b1.json")
+      #expect(few.status == 99 && few.errors.contains("cannot be judged: a verdict takes 5 runs"), "\(few.errors)")
+      let missing = try command.shell("$apnscope compare --fail-on worse --figure send_lag_p99 a?.json -- b?.json")
+      #expect(missing.status == 99 && missing.errors.contains("send_lag_p99: cannot be judged"), "\(missing.errors)")
+      // Without --fail-on it only tells.
+      #expect(try command.shell("$apnscope compare --junit out.xml a?.json -- b?.json").status == 0)
+      #expect(try xml().contains("message=\"worse: "))
+    }
+  }
+
   @Test("What cannot be compared is refused: 64, 65 or 66")
   func refused() throws {
     try Command.inFolder { command in

@@ -27,7 +27,7 @@ struct ThresholdTests {
       ("send_lag_p99<nan", "takes a time such as 500us, 5ms or 2s; 'nan' is not a number"),
       ("unknown<inf", "takes a count"), ("unknown<", "takes a count"),
       ("send_lag_p99<5ms,accepted_per_s>900", "is more than one condition"), ("a<1", "unknown metric 'a'"),
-      ("send_lag_p99=5ms", "has no < or >"),
+      ("send_lag_p99=5ms", "= is for counts; this takes < or >"), ("send_lag_p99", "has no <, > or ="),
     ])
   func refused(expression: String, reason: String) {
     do {

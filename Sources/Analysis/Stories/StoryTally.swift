@@ -14,6 +14,8 @@ package final class StoryTally: StorySink {
   /// Times from error responses to the sendings that send again what they discarded.
   private var resends = LatencyHistogram(.microseconds)
   private let listed: Int
+  /// Counts of the tokens that begin so.
+  package private(set) var tokens: [ProviderVerdict.Token]
   private var story: StoryRecord?
   /// The latest sending of the story that was discarded.
   private var discarded: SendingRecord?
@@ -26,8 +28,13 @@ package final class StoryTally: StorySink {
     var times: ClosedRange<Int64>?
   }
 
-  /// - Parameter listed: the number of refused notifications, and of connections with discarded ones, that are listed.
-  package init(listed: Int) { self.listed = listed }
+  /// - Parameters:
+  ///   - listed: the number of refused notifications, and of connections with discarded ones, that are listed.
+  ///   - prefixes: the beginnings of tokens that are counted separately, in lower-case hexadecimal.
+  package init(listed: Int, countingTokens prefixes: [String] = []) {
+    self.listed = listed
+    tokens = prefixes.map(ProviderVerdict.Token.init)
+  }
 
   package var isOpen: Bool { true }
   package func flush() {}
@@ -78,6 +85,12 @@ package final class StoryTally: StorySink {
   }
 
   package func receive(_ token: TokenRecord) {
+    let text = tokens.isEmpty ? "" : Self.hex(token.token)
+    for place in tokens.indices where text.hasPrefix(tokens[place].prefix) {
+      tokens[place].sent += token.sent
+      tokens[place].accepted += token.accepted
+      tokens[place].rejected += token.rejected
+    }
     let sentInVain = max(token.sentAfterListed ?? 0, token.sentAfterGone ?? 0)
     guard token.rejected + sentInVain > 0 else { return }
     let row = TraceReport.Stories.Token(

@@ -17,6 +17,8 @@ package final class ProviderInspection {
     package var listed = 1_000
     /// How notifications are followed. Memory for these grows with the run, and goes to files above its limit.
     package var stories = StoryCollector.Options()
+    /// The beginnings of tokens that are counted separately, in lower-case hexadecimal.
+    package var tokens: [String] = []
     package init() {}
   }
 
@@ -31,7 +33,7 @@ package final class ProviderInspection {
     limits.inspection.judging = nil
     limits.inspection.resendWithin = options.stories.resendWithin
     limits.timelines = 0
-    tally = StoryTally(listed: options.listed)
+    tally = StoryTally(listed: options.listed, countingTokens: options.tokens)
     collector = StoryCollector(options.stories, into: tally)
     trace = SharedSink(TraceInspection(limits: limits, stories: collector))
   }
@@ -43,6 +45,8 @@ package final class ProviderInspection {
     var report = trace.sink.finish(withCounts: true)
     try collector.write()
     report.add(tally.stories)
-    return ProviderVerdict(report)
+    var verdict = ProviderVerdict(report)
+    verdict.tokens = tally.tokens
+    return verdict
   }
 }

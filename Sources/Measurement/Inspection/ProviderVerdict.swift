@@ -25,6 +25,10 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   /// Error responses in the order of their connections' ends, up to a limit.
   public var errors: [InspectionReport.ErrorRow] = []
   public var errorsOmitted = 0
+  /// Notifications that arrived and were left out, because the gateway's recorder was behind.
+  public var notObserved = 0
+  /// The notifications to each of the tokens that were asked for.
+  public var tokens: [Token] = []
   /// Worth a look, losses of notifications first.
   public var findings: [InspectionReport.FindingRow] = []
 
@@ -49,6 +53,16 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
     public var sentToListed = 0
     public var sentToListedTokens = 0
     package init() {}
+  }
+
+  /// Counts of the notifications to some tokens.
+  public struct Token: Sendable, Equatable, Codable {
+    /// The beginning of the tokens, in lower-case hexadecimal.
+    public var prefix: String
+    public var sent = 0
+    public var accepted = 0
+    public var rejected = 0
+    package init(prefix: String) { self.prefix = prefix }
   }
 
   package init() {}

@@ -45,6 +45,9 @@ extension Schema {
         "verdict", .object(providerVerdict),
         "What the providers did, by the rules of `apnscope follow`, as far as this gateway can tell.", of: .run,
         when: "`--verdict` was given"),
+      Field(
+        "expectations", .array(.object(threshold)), "The conditions of `--expect` and `--until`, as they came out.",
+        of: .run, when: "any were given"),
       Field("connections", .array(.object(connection)), "Connections to the gateway, by when they ended."),
       Field(
         "connections_omitted", .integer, "Connections that are counted and not listed: `--max-listed-connections`."),

@@ -97,7 +97,7 @@ extension Schema {
     Field("invariants", .array(.object(invariant)), "Equations of the books, each with its numbers."),
   ]
 
-  private static let threshold: [Field] = [
+  static let threshold: [Field] = [
     Field("expression", .text, "The condition, as `send_lag_p99<5ms`."),
     Field(
       "value", .number, "The measured value; times are in microseconds; in documents of 0.1.0 also 0 for none.",

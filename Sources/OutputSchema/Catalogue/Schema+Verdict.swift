@@ -35,6 +35,18 @@ extension Schema {
       ]), "The feedback service, and what was sent regardless of it."),
     Field("errors", .array(.object(answer)), "Error responses one by one, up to 1,000."),
     Field("errors_omitted", .integer, "Error responses that are not in `errors`."),
+    Field(
+      "not_observed", .integer,
+      "Notifications that arrived and are not in the verdict, because it was behind: `--max-unrecorded`."),
+    Field(
+      "tokens",
+      .array(
+        .object([
+          Field("prefix", .text, "The beginning of the tokens, in hexadecimal."),
+          Field("sent", .integer, "Notifications to them that arrived."),
+          Field("accepted", .integer, "The part of `sent` that was accepted."),
+          Field("rejected", .integer, "The part of `sent` that was rejected."),
+        ])), "Notifications to the tokens of each `--expect token=…`."),
     Field("findings", .array(.object(listedFinding)), "Findings worth a look, losses of notifications first."),
   ]
 

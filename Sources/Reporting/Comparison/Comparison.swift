@@ -204,3 +204,31 @@ extension Comparison {
     return warnings
   }
 }
+
+extension Comparison {
+  /// The figures that are judged, or were to be.
+  package var judgedRows: [Row] { rows.filter { judged.contains($0.figure) } }
+
+  /// The figures with one of these judgements, each as a sentence.
+  package func sentences(on judgements: Set<Judgement>) -> [String] {
+    judgedRows.filter { judgements.contains($0.judgement) }.map { "\($0.figure): \(sentence(on: $0))" }
+  }
+
+  package func sentence(on row: Row) -> String {
+    switch row.judgement {
+    case .better, .worse, .different:
+      "\(row.judgement.rawValue): \(row.ratio.map { "\(fixed($0, 2)) times as much" } ?? "0 before")"
+    case .same: "no difference is shown"
+    case .small: "the difference is below 15 %"
+    case .tooFew: "cannot be judged: a verdict takes \(Self.fewestRuns) runs of each side"
+    case .notComparable: "cannot be judged: it was not computed in the same way in all runs"
+    case .missing: "cannot be judged: a side does not have it"
+    case .notJudged: "is not judged"
+    }
+  }
+}
+
+extension Comparison.Judgement {
+  /// Nothing can be said of the figure.
+  package static let unknown: Set<Self> = [.tooFew, .notComparable, .missing]
+}

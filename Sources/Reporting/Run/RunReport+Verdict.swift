@@ -144,7 +144,7 @@ extension RunReport {
   /// The value in the unit that the threshold's name implies; in words if there was nothing to measure.
   package static func value(of threshold: RunResult.Verdict.Threshold) -> String {
     guard let value = threshold.value else { return "there was none" }
-    let name = threshold.expression.prefix { $0 != "<" && $0 != ">" }.filter { $0 != " " }
+    let name = threshold.expression.prefix { !"<>=".contains($0) }.filter { $0 != " " }
     let isPercentile = ["_p50", "_p90", "_p99", "_p999", "_max"].contains { name.hasSuffix($0) }
     if isPercentile, !name.hasPrefix("loss_window") { return Unit.microseconds.text(value) }
     if name == "written_bytes_per_s" { return Unit.bytesPerSecond.text(value) }

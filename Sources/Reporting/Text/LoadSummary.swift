@@ -63,11 +63,7 @@ package struct LoadSummary: Sendable {
     for invariant in result.verdict.invariants {
       lines.append("\(invariant.holds ? "✓" : "✗") \(invariant.name)\(invariant.holds ? "" : "  \(invariant.detail)")")
     }
-    for threshold in result.verdict.thresholds {
-      lines.append(
-        "\(threshold.passed ? "✓" : "✗") \(threshold.expression)  (\(threshold.reason ?? RunReport.value(of: threshold)))"
-      )
-    }
+    lines += result.verdict.thresholds.map(\.line)
     let verdictReasons = result.verdict.reasons ?? []
     if result.verdict.outcome == .failed { lines += verdictReasons.map { "✗ \($0)" } }
     for warning in result.warnings where result.verdict.outcome != .failed || !verdictReasons.contains(warning) {
@@ -115,4 +111,9 @@ package struct LoadSummary: Sendable {
   private static func value(_ value: Int, of histogram: LatencyHistogram) -> String {
     histogram.unit == .bytes ? "\(grouped(value)) B" : histogram.text(value)
   }
+}
+
+extension RunResult.Verdict.Threshold {
+  /// The condition with its value, or with the reason why it cannot be judged, as a line of text.
+  var line: String { "\(passed ? "✓" : "✗") \(expression)  (\(reason ?? RunReport.value(of: self)))" }
 }

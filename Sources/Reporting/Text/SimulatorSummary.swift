@@ -22,7 +22,8 @@ package struct SimulatorSummary: Sendable {
     if let written = ledger.records {
       records = "\nrecords        \(grouped(written.notifications)) notifications, \(grouped(written.lost)) lost"
     }
-    let verdict = (ledger.verdict.map { VerdictText($0).lines } ?? []).map { "\n\($0)" }.joined()
+    let lines = (ledger.verdict.map { VerdictText($0).lines } ?? []) + (ledger.expectations ?? []).map(\.line)
+    let verdict = lines.map { "\n\($0)" }.joined()
     text = """
       notifications  \(grouped(gateway.received)) received = \(grouped(gateway.accepted)) accepted + \(grouped(gateway.rejected.values.reduce(0, +))) rejected + \(grouped(gateway.discarded)) discarded
       rejected       \(rejected.isEmpty ? "-" : rejected.joined(separator: ", "))\(gateway.binary.malformed > 0 ? ", \(grouped(gateway.binary.malformed)) of them malformed" : "")

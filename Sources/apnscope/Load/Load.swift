@@ -135,7 +135,7 @@ struct Load: AsyncParsableCommand {
       reading: target.files + [plan, replay.replay, workload.payloadFrom].compactMap { $0 },
       writing: [
         ("--output", result.file), ("--output", result.file.map { $0 + PartialResult.suffix }),
-        ("--history", result.history), ("--keylog", target.keylog),
+        ("--history", result.history), ("--keylog", target.keylog), ("--junit", result.junit),
         FilesInUse.standardOutput,
       ])
   }

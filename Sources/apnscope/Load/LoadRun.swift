@@ -28,6 +28,7 @@ struct LoadRun {
     try command.target.lookUp(for: &plan)
     let runner = try make(plan)
     let file = try command.result.file.map { try WholeDocument($0) }
+    let junit = try command.result.junit.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)
     let environment = Apnscope.environment(CommandLine.arguments)
     deferThresholds()
@@ -51,12 +52,14 @@ struct LoadRun {
     if !isSegment { result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) } }
     let document = try result.jsonDocument()
     file?.write(document)
+    junit?.write(JUnitReport(result).text)
     // If the result could not be written, the partial result is kept instead.
     if file?.failure == nil { partial?.remove() }
     output.say(command.result.shown == .json ? document : LoadSummary(result).text)
     try complaining { try history?.append(result, document: document) }
     try output.check()
     try file?.check()
+    try junit?.check()
     if outcome.givenUp != nil, let reason = result.verdict.reasons?.first {
       complain("\(command.target.gateway.address): \(reason)")
     }

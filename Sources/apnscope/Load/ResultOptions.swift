@@ -42,6 +42,12 @@ struct ResultOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Write the books and the outcome of each --threshold to this file, as JUnit XML.", valueName: "file"),
+    completion: .file(extensions: ["xml"]))
+  var junit: String?
+
+  @Option(
+    help: ArgumentHelp(
       "Maximum number of connection spans (handshake, up, back-off) in the result; further ones are counted.",
       valueName: "count", default: Count(10_000)), transform: Count.parse)
   var timeline = Count(10_000)

@@ -6,7 +6,7 @@ import Reporting
 struct Compare: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Tell whether two sets of runs differ by more than chance.",
-    usage: "apnscope compare [--figure <name> …] [--format <format>] <a> … -- <b> …",
+    usage: "apnscope compare [<options>] <a> … -- <b> …",
     discussion: """
       Each file is a result of 'apnscope load --output'. Those before -- are side A, those after it side B; two files alone \
       need no --. For each figure it shows the medians of both sides and the ratio of B's to A's.
@@ -39,8 +39,10 @@ struct Compare: ParsableCommand {
         apnscope compare --format json a?.json -- b?.json |
           jq '.figures[] | select(.judgement == "worse")'
 
+        apnscope compare --fail-on worse --junit compare.xml a?.json -- b?.json
+
       Exit codes: 0 done, whatever differs; 64 usage; 65 a file is not a result of a load, or has another schema; 66 cannot \
-      open a file; 74 cannot write.
+      open a file; 74 cannot write; 99 --fail-on found something.
       """)
 
   // The only strategy that keeps the -- and still accepts options in any position.
@@ -52,6 +54,30 @@ struct Compare: ParsableCommand {
 
   @Option(help: "Format of standard output: text (a table) or json.")
   var format = ResultOptions.Format.text
+
+  enum Failing: String, CaseIterable, ExpressibleByArgument {
+    case worse, different
+
+    /// A figure that cannot be judged fails too: nothing shows that it is not worse.
+    var judgements: Set<Comparison.Judgement> {
+      let own: Set<Comparison.Judgement> = self == .worse ? [.worse] : [.worse, .better, .different]
+      return own.union(Comparison.Judgement.unknown)
+    }
+  }
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      Exit with 99 when a judged figure is worse, or with 'different' also when it is better; and when one cannot be judged, \
+      as with fewer than \(Comparison.fewestRuns) runs of a side.
+      """, valueName: "judgement"))
+  var failOn: Failing?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write the judged figures to this file as JUnit XML; those of --fail-on (default: worse) as failures.",
+      valueName: "file"), completion: .file(extensions: ["xml"]))
+  var junit: String?
 
   @Option(
     name: .customLong("figure"),
@@ -84,13 +110,22 @@ struct Compare: ParsableCommand {
 
   func run() throws {
     let sides = try sides()
+    try refuseConflicts(reading: sides.a + sides.b, writing: [("--junit", junit), FilesInUse.standardOutput])
     func read(_ paths: [String]) throws -> [RunResult.Part] {
       try paths.map { RunResult.Part($0, try ResultDocument.read($0)) }
     }
     let (a, b) = (try read(sides.a), try read(sides.b))
     let comparison = Comparison(a, b, judging: figures.isEmpty ? Comparison.mainFigures : figures)
     let output = try TextOutput()
+    let document = try junit.map { try WholeDocument($0) }
+    let failing = (failOn ?? .worse).judgements
     output.say(format == .json ? try comparison.jsonDocument() : ComparisonText(comparison).text)
+    document?.write(JUnitReport(comparison, failingOn: failing).text)
     try output.check()
+    try document?.check()
+    guard failOn != nil else { return }
+    let failures = comparison.sentences(on: failing)
+    for failure in failures { complain(failure) }
+    if !failures.isEmpty { throw ExitStatus.thresholdFailed }
   }
 }

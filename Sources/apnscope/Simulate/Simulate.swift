@@ -30,6 +30,10 @@ struct Simulate: AsyncParsableCommand {
       longest that was seen); when the gateway ended before, it is open. What notifications left out may hide is open, too. \
       The verdict is of this gateway: a provider may have sent to another one.
 
+      In a test of a provider: --ready-file tells when to begin, --until and --until-idle end the run, --expect says what must \
+      have come of it. A condition passes only if it is proven: 'lost<=0' fails, with the reason, while notifications are \
+      open that may be lost.
+
       Counts: received = accepted + rejected + discarded, and accepted = delivered + stored + coalesced + expired + dropped \
       + uninstalled. A response, a close or a shutdown that proves notifications accepted is sent only after their \
       failures are stored on the feedback list. When the list cannot be written (a full disk), they are counted as lost, \
@@ -61,10 +65,13 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --identity ids --log log.jsonl --metrics 127.0.0.1:9100
         apnscope simulate --plain --records - | jq -c 'select(.fate)'
         apnscope simulate --plain --verdict --reject every=1000
+        apnscope simulate --plain --until 'received>=1000' --expect 'rejected=0'
+        apnscope simulate --plain --ready-file up --until-idle 5s --expect lost=0
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
-      port is in use, or the limit of open files is too low (ulimit -n); 74 cannot write; 130 ended by a second signal.
+      port is in use, or the limit of open files is too low (ulimit -n); 74 cannot write; 99 an --expect or --until does not \
+      hold; 130 ended by a second signal.
       """)
 
   @OptionGroup(title: "Where") var listening: ListeningOptions
@@ -76,6 +83,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
   @OptionGroup(title: "Books") var books: AccountingOptions
   @OptionGroup(title: "Verdict") var resends: ResendOption
+  @OptionGroup(title: "Expectations") var expectations: ExpectationOptions
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
 
   @Option(
@@ -112,7 +120,7 @@ struct Simulate: AsyncParsableCommand {
       reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 },
       writing: [
         ("--ledger", books.ledger), ("--log", books.log), ("--records", OutputFile.file(books.records)),
-        ("--keylog", tls.keylog),
+        ("--keylog", tls.keylog), ("--ready-file", expectations.readyFile), ("--junit", expectations.junit),
         ("--feedback-list", feedbackListFile), FilesInUse.standardOutput,
       ])
   }

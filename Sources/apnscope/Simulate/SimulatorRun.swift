@@ -30,6 +30,8 @@ struct SimulatorRun {
     }
     let output = try SimulatorOutput(isFree: !command.books.recordsAreOutput)
     let ledgerOutput = try command.books.ledger.map { try WholeDocument($0) }
+    let junit = try command.expectations.junit.map { try WholeDocument($0) }
+    let ready = try command.expectations.readyFile.map { try ReadyFile($0) }
     let list = try feedbackList()
     let log = try openLog()
     let recorder = try makeRecorder(options)
@@ -38,9 +40,12 @@ struct SimulatorRun {
     let signals = await UnixSignalsSequence(trapping: StopSignals.signals + [.sigusr1, .sigusr2])
     let simulator = try await start(options, list, log, recorder)
     let metrics = try await startMetrics(simulator)
-    if let address = simulator.gateway { output.say("gateway \(address)") }
-    if let address = simulator.feedback { output.say("feedback \(address)") }
-    if let metrics { output.say("metrics http://\(metrics.address)/metrics") }
+    let places = [
+      simulator.gateway.map { "gateway \($0)" }, simulator.feedback.map { "feedback \($0)" },
+      metrics.map { "metrics http://\($0.address)/metrics" },
+    ].compactMap { $0 }
+    for place in places { output.say(place) }
+    ready?.write(places)
 
     let hasLostFailures = await watch(simulator, signals)
     await metrics?.stop()
@@ -55,8 +60,12 @@ struct SimulatorRun {
       problems += outcome.failures.map(sentence)
     }
 
+    let expected = command.expectations.all
+    if !expected.isEmpty { ledger.expectations = expected.map { $0.judge(ledger) } }
     output.say(SimulatorSummary(ledger).text)
     if let ledgerOutput { ledgerOutput.write(try ledger.jsonDocument()) }
+    junit?.write(JUnitReport(suite: "apnscope simulate", ledger.expectations ?? []).text)
+    ready?.remove()
     problems += [log?.failure, options.tls?.keyLogFailure.map { "\(command.tls.keylog ?? ""): \($0)" }].compactMap {
       $0
     }
@@ -65,9 +74,12 @@ struct SimulatorRun {
     }
     for problem in problems { complain(problem) }
     try ledgerOutput?.check()
+    try junit?.check()
+    try ready?.check()
     if hasLostFailures || !problems.isEmpty { throw ExitStatus.inputOutput }
     // Last, because a closed standard output ends this without an error.
     try output.check()
+    if ledger.expectations?.contains(where: { !$0.passed }) == true { throw ExitStatus.thresholdFailed }
   }
 
   private func sentence(_ failure: GatewayRecorder.Failure) -> String {
@@ -133,7 +145,7 @@ struct SimulatorRun {
   }
 
   private func recorderOutput() throws -> RecorderOutput? {
-    let judging = command.books.verdict ? judging : nil
+    let judging = command.books.verdict || command.expectations.needVerdict ? judging : nil
     guard let path = command.books.records else { return judging.map { RecorderOutput(judging: $0) } }
     let outputs = try Outputs(OutputFile.file(path), isDirectory: false)
     let writer = JSONLinesWriter(fates: .early, output: try outputs.open())
@@ -152,6 +164,7 @@ struct SimulatorRun {
     options.stories.memory = command.limits.maxVerdictMemory.bytes
     options.stories.folder = TemporaryFiles.folder
     options.stories.resendWithin = command.resends.nanoseconds
+    options.tokens = command.expectations.tokens
     return options
   }
 
@@ -202,6 +215,14 @@ struct SimulatorRun {
         source.yield(.stop)
       }
     }
+    let goal = SimulatorGoal(command.expectations)
+    let goalClock = goal.map { goal in
+      Task {
+        var goal = goal
+        while !goal.isReached(by: await simulator.snapshot()) { try await Task.sleep(for: SimulatorGoal.pause) }
+        source.yield(.stop)
+      }
+    }
     let clock = Task {
       while true {
         try await Task.sleep(for: .seconds(1))
@@ -210,6 +231,7 @@ struct SimulatorRun {
     }
     defer {
       limit?.cancel()
+      goalClock?.cancel()
       clock.cancel()
     }
     var status = SimulatorStatus()

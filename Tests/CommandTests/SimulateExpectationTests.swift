@@ -1,0 +1,104 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A provider under test: what ends the simulator, and its exit status.
+@Suite("simulate: a provider under test", .waiting)
+struct SimulateExpectationTests {
+  /// Starts a simulator without TLS, and runs a load against it.
+  private static func run(
+    _ options: [String], load: [String], in command: Command
+  ) throws -> (simulator: Outcome, load: Outcome) {
+    let process = try RunningProcess(
+      Command.path,
+      [
+        "simulate", "--plain", "--gateway", "127.0.0.1:0", "--no-feedback", "--ready-file", "ready", "--ledger",
+        "sim.json",
+      ]
+        + options, in: command.folder)
+    let ready = command.folder.appending(path: "ready")
+    #expect(waitUntil { FileManager.default.fileExists(atPath: ready.path) })
+    let text = try String(contentsOf: ready, encoding: .utf8)
+    let port = try #require(text.firstMatch(of: #/^gateway 127\.0\.0\.1:([0-9]+)\n$/#)?.output.1)
+    let sent = try command.run(["load", "--plain", "--gateway", "127.0.0.1:\(port)", "--output", "run.json"] + load)
+    let outcome = try process.end()
+    #expect(!FileManager.default.fileExists(atPath: ready.path))
+    return (outcome, sent)
+  }
+
+  private static func ledger(in command: Command) throws -> [String: Any] {
+    let data = try Data(contentsOf: command.folder.appending(path: "sim.json"))
+    return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+  }
+
+  @Test("A provider that sends all again passes, and the verdict agrees with its own books")
+  func passes() throws {
+    try Command.inFolder { command in
+      let (simulator, load) = try Self.run(
+        [
+          "--until-idle", "1s", "--for", "60s", "--resend-within", "500ms", "--reject", "every=500", "--expect",
+          "lost<=0",
+          "accepted_twice=0", "resend_max<30s", "received>=10000", "--junit", "out.xml",
+        ], load: ["--count", "10k", "--connections", "3"], in: command)
+      #expect(simulator.status == 0 && load.status == 0, "\(simulator.output)\(simulator.errors)\(load.errors)")
+      try expectValid(file: "sim.json", .ledger, in: command)
+      let ledger = try Self.ledger(in: command)
+      let verdict = try #require(ledger["verdict"] as? [String: Any])
+      let stories = try #require(verdict["stories"] as? [String: Any])
+      let gateway = try #require(ledger["gateway"] as? [String: Any])
+      #expect(verdict["sendings"] as? Int == gateway["received"] as? Int)
+      #expect(verdict["discarded"] as? Int == gateway["discarded"] as? Int)
+      #expect(verdict["sent_again"] as? Int == verdict["discarded"] as? Int)
+      let data = try Data(contentsOf: command.folder.appending(path: "run.json"))
+      let result = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+      let sendings = try #require(result["sendings"] as? [String: Any])
+      #expect(verdict["discarded"] as? Int == sendings["discarded"] as? Int)
+      #expect((stories["recovered"] as? Int ?? 0) > 0 && stories["open"] as? Int == 0)
+      #expect(simulator.output.contains("✓ lost<=0  (0)\n") && simulator.output.contains("\nsent again "))
+      let xml = try String(contentsOf: command.folder.appending(path: "out.xml"), encoding: .utf8)
+      #expect(xml.contains("<testcase classname=\"apnscope simulate\" name=\"lost&lt;=0\"/>"))
+      #expect(xml.contains("tests=\"4\" failures=\"0\""))
+    }
+  }
+
+  @Test("An end before the time in which a provider may send again does not prove that nothing is lost")
+  func notProven() throws {
+    try Command.inFolder { command in
+      // Its last notification is rejected, and what was discarded with it is not sent again in time.
+      let (simulator, _) = try Self.run(
+        ["--until", "received>=3000", "--response-delay", "20s", "--reject", "every=1000", "--expect", "lost<=0"],
+        load: ["--count", "3k", "--for", "2s", "--drain", "1s"], in: command)
+      #expect(simulator.status == 99, "\(simulator.errors)")
+      #expect(simulator.output.contains("✗ lost<=0  ("), "\(simulator.output)")
+      #expect(simulator.output.contains("may be after the recording ended"), "\(simulator.output)")
+      #expect(simulator.output.contains("✓ received>=3000"))
+    }
+  }
+
+  @Test("The end comes before --until holds: exit status 99")
+  func notReached() throws {
+    try Command.inFolder { command in
+      let (simulator, load) = try Self.run(
+        ["--until", "received>=1001", "--for", "3s", "--junit", "out.xml"], load: ["--count", "1k", "--leave-unknown"],
+        in: command)
+      #expect(load.status == 0 && simulator.status == 99, "\(load.errors)\(simulator.errors)")
+      let xml = try String(contentsOf: command.folder.appending(path: "out.xml"), encoding: .utf8)
+      #expect(xml.contains("name=\"received&gt;=1001\">") && xml.contains("failures=\"1\""), "\(xml)")
+    }
+  }
+
+  @Test("Wrong conditions are refused before anything listens")
+  func usage() throws {
+    try Command.inFolder { command in
+      for (options, message) in [
+        (["--until", "lost<1"], "only the verdict at the end knows this"),
+        (["--expect", "lost"], "has no <, > or ="), (["--junit", "a.xml"], "--junit has the outcomes of --expect"),
+        (["--until-idle", "0s"], "--until-idle must be more than 0s"),
+        (["--ready-file", "x", "--ledger", "x"], "x"),
+      ] {
+        let outcome = try command.run(["simulate", "--plain"] + options)
+        #expect(outcome.status == 64 && outcome.errors.contains(message), "\(outcome.errors)")
+      }
+    }
+  }
+}
