@@ -220,7 +220,10 @@ let package = Package(
       name: "RecordsTests", dependencies: ["Records", "BinaryProtocol", "Bytes", "OutputSchema"],
       swiftSettings: settings
     ),
-    .testTarget(name: "AnalysisTests", dependencies: ["Analysis", "Records", "Bytes"], swiftSettings: settings),
+    .testTarget(
+      name: "AnalysisTests",
+      dependencies: ["Analysis", "Records", "Measurement", "PacketCapture", "PushModel", "TLSDecryption", "Bytes"],
+      swiftSettings: settings),
     .testTarget(
       name: "DissectionTests",
       dependencies: [

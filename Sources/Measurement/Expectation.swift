@@ -66,8 +66,10 @@ public struct Expectation: Sendable, Equatable {
     let comparison = condition.comparison
     let holds = comparison.holds(reading.least, condition.bound)
     let passed = holds && comparison.holds(reading.most, condition.bound)
-    // It is certainly wrong, or it may be.
-    let isOpen = holds || (reading.least < condition.bound && comparison.holds(reading.most, condition.bound))
+    // Otherwise it is certainly wrong.
+    let isOpen =
+      holds || comparison.holds(reading.most, condition.bound)
+      || (reading.least < condition.bound && condition.bound < reading.most)
     return .init(
       expression: expression, value: reading.least, passed: passed, reason: !passed && isOpen ? reading.reason : nil)
   }

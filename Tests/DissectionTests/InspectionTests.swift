@@ -187,4 +187,31 @@ struct InspectionTests {
     let seconds = try #require(report.notificationsPerSecond)
     #expect((seconds.count, seconds.min, seconds.max) == (2, 1, 5))
   }
+
+  @Test("A single notification without a proven fate is a finding, and none is none") func unknownFate() throws {
+    for count in 0...2 as ClosedRange<UInt32> {
+      var capture = CaptureBuilder()
+      let line = capture.connect()
+      for number in 0..<count { capture.client(line, push(number + 1, device: 7)) }
+      capture.finish(line)
+      let finding = try capture.inspected().findings.first { $0.kind == .unknownFate }
+      #expect(finding?.count ?? 0 == Int(count))
+    }
+  }
+
+  @Test("Other protocols on one port are listed by their names") func protocolNames() throws {
+    let greetings = ["SSH-2.0-OpenSSH_9.2\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"]
+    var texts: [[String]] = []
+    for order in [greetings, greetings.reversed()] {
+      var capture = CaptureBuilder()
+      for (number, greeting) in order.enumerated() {
+        let line = capture.connect(from: UInt16(40_001 + number), to: 2195)
+        capture.client(line, Array(greeting.utf8))
+        capture.finish(line)
+      }
+      texts.append(try capture.inspected().findings.filter { $0.kind == .otherProtocol }.map(\.text))
+    }
+    #expect(texts[0].count == 2 && texts[0] == texts[1], "\(texts)")
+    #expect(texts[0].first?.contains("HTTP") == true, "\(texts)")
+  }
 }

@@ -1,3 +1,4 @@
+import BinaryProtocol
 import Bytes
 import FoundationEssentials
 import Measurement
@@ -35,6 +36,28 @@ struct TraceReportTests {
     coarse.join(to: bins.exponent + 2)
     #expect(coarse.bins.reduce(0) { $0 + $1.count } == 500)
     #expect(coarse.counts(like: coarse) == coarse.bins.map(\.count))
+  }
+
+  @Test("Feedback is counted, and has the time of its first and last tuple") func feedback() throws {
+    for times in [[1_400_000_005], [1_400_000_007, 1_400_000_001, 1_400_000_003]] as [[UInt32]] {
+      var capture = CaptureBuilder()
+      let line = capture.connect(to: 2196)
+      for time in times {
+        let token = [UInt8](repeating: 7, count: 32)
+        capture.server(line, written { FeedbackTuple(timestamp: time, token: token.rawBytes).encode(into: &$0) })
+      }
+      capture.finish(line, byServer: true)
+      let report = try withTemporaryFile(capture.bytes) { path in
+        let shared = SharedSink(TraceInspection())
+        var dissection = Dissection(into: shared, options: DissectionOptions())
+        _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
+        dissection.finish()
+        return shared.sink.finish()
+      }
+      #expect(report.inspection.feedbackTuples == times.count && report.feedback.tokens == 1)
+      func text(_ second: UInt32?) -> String? { second.map { "2014-05-13T16:53:2\($0 - 1_400_000_000)Z" } }
+      #expect(report.feedback.firstTimestamp == text(times.min()) && report.feedback.lastTimestamp == text(times.max()))
+    }
   }
 
   /// Both reports in words, without what only a recording tells: its files, and what TLS cost.

@@ -88,6 +88,7 @@ struct SeriesOfRunTests {
       if count == 2 { runner.stop() }
     }
     expectBalance(outcome, await simulation.books())
+    #expect(runner.snapshot().phase == LoadSnapshot.over)
     let (series, shown) = (outcome.series, told.withLock { $0 })
     #expect(series.count >= 2 && shown.count == series.count)
     #expect(shown.map(\.written).last == series.reduce(0) { $0 + $1.written })

@@ -414,6 +414,8 @@ struct SimulatedRunTests {
     let result = try run.run().result(Environment())
     #expect(result.series.count == 2)
     #expect(result.series.reduce(0) { $0 + $1.written } <= result.sendings.written)
+    // What goes now was due long ago.
+    #expect(result.series.contains { $0.sendLagP99Us > 100_000 })
     // Nearly all of it: two times 20 000 bytes are some hundreds.
     #expect((38_000...40_000).contains(result.series.last?.backlog ?? 0))
     // What was due and never went is told, and is not the schedule's doing.

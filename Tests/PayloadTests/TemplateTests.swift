@@ -197,4 +197,38 @@ struct TemplateTests {
     table.eachKept { counted += $0.count }
     #expect(counted == 500)
   }
+
+  @Test("A template that matches is the latest, and the one that was used least lately makes room") func latest() throws
+  {
+    func payload(_ form: Int) -> [UInt8] { Array("{\"aps\":{\"alert\":\"text\"},\"form\(form)\":1}".utf8) }
+    var table = TemplateTable()
+    var judge = PayloadJudge()
+    var forgotten = 0
+    func add(_ form: Int) throws {
+      let judgement = judge.judge(payload(form).rawBytes)
+      var entry = JudgementTable.Entry()
+      (entry.rules, entry.kind, entry.count) = (judgement.rules, judgement.kind, 100)
+      let template = judge.template(ofLast: payload(form).rawBytes)
+      table.add(try #require(template), environment: 1, entry) { _ in forgotten += 1 }
+    }
+    func counts(_ form: Int) -> Bool { table.count(payload(form).rawBytes, environment: 1) != nil }
+    for form in 0..<8 { try add(form) }
+    let first = counts(0)
+    let isLatest = table.countLatest(payload(0).rawBytes, environment: 1) != nil
+    #expect(first && isLatest && forgotten == 0)
+    try add(8)
+    let kept = (0..<9).map(counts)
+    #expect(kept == [true, false] + Array(repeating: true, count: 7) && forgotten == 1)
+    var counted = 0
+    table.eachKept { counted += $0.count }
+    // Counts begin at 0; each question above was a use.
+    #expect(counted == 10)
+  }
+
+  @Test("The first templates are wanted, and then one of sixteen") func wanted() {
+    var table = TemplateTable()
+    let wanted = (1...320).map { _ in table.isWanted() }
+    #expect(wanted.prefix(64).allSatisfy { $0 })
+    #expect(wanted.dropFirst(64).count { $0 } == 16)
+  }
 }

@@ -138,4 +138,31 @@ struct StoryTests {
 
 extension String {
   fileprivate var leftPadded: String { count < 2 ? "0" + self : self }
+
+  @Test("Times to recovery are the values that half and 99 % do not exceed", arguments: [1, 2, 99, 100, 101, 200, 250])
+  func recovery(count: UInt32) throws {
+    var capture = CaptureBuilder()
+    let bad = capture.connect(from: 40_001)
+    capture.client(bad, push(0, device: 99))
+    for number in 1...count { capture.client(bad, push(number, device: 1, "number \(number)")) }
+    capture.server(bad, refusal(8, 0))
+    capture.finish(bad, byServer: true)
+    let good = capture.connect(from: 40_002)
+    // The last ones first, so that each takes another time.
+    for number in (1...count).reversed() { capture.client(good, push(number, device: 1, "number \(number)")) }
+    capture.client(good, push(count + 1, device: 99))
+    capture.server(good, refusal(8, count + 1))
+    capture.finish(good, byServer: true)
+    capture.observe()
+    let book = try withTemporaryFile(capture.bytes) { try tell($0).book }
+    let times = book.stories.compactMap(\.recoveredAfter).sorted()
+    #expect(times.count == Int(count) && Set(times).count == times.count)
+    let recovery = try #require(book.summaries.first?.recovery)
+    #expect(recovery.max == times.last)
+    for (value, share) in [(recovery.p50, 50), (recovery.p99, 99)] {
+      // The least value that so many do not exceed.
+      let least = times.first { time in times.count { $0 <= time } * 100 >= share * times.count }
+      #expect(value == least, "\(share) %")
+    }
+  }
 }
