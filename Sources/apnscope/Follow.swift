@@ -4,6 +4,7 @@ import Bytes
 import CommandFiles
 import InterfaceCapture
 import Measurement
+import Records
 
 struct Follow: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -44,6 +45,9 @@ struct Follow: ParsableCommand {
       of its own. Connections without a certificate in the recording, as those of resumed sessions, are taken to be of \
       the recording's topic if it shows only one.
 
+      --dead lists the tokens to delete: those of which the feedback service listed the app as gone, or the gateway rejected \
+      the token with status 8, after the last notification to them that was accepted.
+
       Options select sendings, as those of 'decode' select notifications: --from 10:00 --to 10:05, --token 3b1d, --fate \
       discarded, --status 8. A story is written, with all of its sendings, when one of them is selected; a token also \
       when one of its feedback tuples is. --outcome selects stories by what became of them.
@@ -59,6 +63,7 @@ struct Follow: ParsableCommand {
         apnscope follow --from 10:00 --to 10:05 --fate discarded capture.pcap
         apnscope follow capture.pcap | jq 'select(.recovered_ms > 60000)'
         apnscope follow --type token a.pcap | jq 'select(.sent_after_listed > 0)'
+        apnscope follow --dead --fields token --format csv capture.pcap
         apnscope follow --keys sslkeys.log --format csv capture.pcap > a.csv
 
       Exit codes: 0 done (damage is counted in the summary); 64 usage; 65 not a capture, a key that cannot be used, or \
@@ -92,7 +97,32 @@ struct Follow: ParsableCommand {
         valueName: "type"))
     var types: [WrittenRecord] = []
 
-    func writes(_ type: WrittenRecord) -> Bool { types.isEmpty || types.contains(type) }
+    func writes(_ type: WrittenRecord) -> Bool {
+      dead ? type == .token : types.isEmpty || types.contains(type)
+    }
+
+    /// The selected fields; `nil`: all.
+    func selectedFields() throws -> FieldSelection? {
+      guard let names = fields?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) else {
+        return nil
+      }
+      if let selection = FieldSelection(names, of: TokenFields.names) { return selection }
+      let known = TokenFields.names.map(\.description)
+      let unknown = names.first { !known.contains($0) } ?? ""
+      throw ValidationError("--fields: unknown field '\(unknown)'; available: \(known.joined(separator: ", ")).")
+    }
+
+    @Flag(
+      help:
+        "Only tokens that feedback listed, or that were rejected with status 8, after they were last accepted: the ones to delete. Implies --type token."
+    )
+    var dead = false
+
+    @Option(
+      help: ArgumentHelp(
+        "Only these fields of tokens, separated by commas; nothing else is written. For --type token and --dead.",
+        valueName: "names"))
+    var fields: String?
 
     @Option(
       help: ArgumentHelp(
@@ -121,7 +151,13 @@ struct Follow: ParsableCommand {
     try live.check(recordings.inputs)
     if stories.repeatAfter.duration <= .zero { throw ValidationError("--repeat-after must be more than 0s.") }
     if !stories.writes(.story), !stories.outcome.isEmpty {
-      throw ValidationError("--outcome is of stories, and --type token leaves them out.")
+      throw ValidationError("--outcome is of stories, and \(stories.dead ? "--dead" : "--type token") leaves them out.")
+    }
+    if stories.dead, stories.types.contains(.story) {
+      throw ValidationError("--dead is of tokens, and --type notification_story leaves them out.")
+    }
+    if try stories.selectedFields() != nil, stories.writes(.story) {
+      throw ValidationError("--fields is of tokens: give --type token or --dead.")
     }
     if let output, Paths.isDirectory(output) {
       throw ValidationError("--output names a directory; stories are written to one file.")
@@ -136,6 +172,7 @@ struct Follow: ParsableCommand {
     options.selection = which.selection
     options.outcomes = Set(stories.outcome)
     options.writesStories = stories.writes(.story)
+    options.writesOnlyDeadTokens = stories.dead
     options.writesTokens = stories.writes(.token) && stories.outcome.isEmpty
     options.repeatAfter = Int64((stories.repeatAfter.duration / .nanoseconds(1)).rounded())
     options.resendWithin = resends.nanoseconds
@@ -144,17 +181,25 @@ struct Follow: ParsableCommand {
     return options
   }
 
+  private func makeWriter(_ output: @escaping RecordOutput) throws -> any StorySink {
+    if let fields = try stories.selectedFields() {
+      return stories.format == .jsonl
+        ? JSONTokenFieldsWriter(fields, output: output)
+        : CSVTokenFieldsWriter(fields, isTabbed: stories.format == .table, output: output)
+    }
+    return switch stories.format {
+    case .jsonl: JSONStoryWriter(output: output)
+    case .csv: CSVStoryWriter(output: output)
+    case .table: StoryTableWriter(output: output)
+    }
+  }
+
   func run() throws {
     if live.listInterfaces { return try CaptureProgram.listInterfaces(endingSignals: StopSignals.numbers) }
     Interrupt.watch()
     let outputs = try Outputs(output, isDirectory: false)
     let output = try outputs.open()
-    let plain: any StorySink =
-      switch stories.format {
-      case .jsonl: JSONStoryWriter(output: output)
-      case .csv: CSVStoryWriter(output: output)
-      case .table: StoryTableWriter(output: output)
-      }
+    let plain = try makeWriter(output)
     let writer: any StorySink = try redacting.redaction.map { RedactedStories(plain, $0) } ?? plain
     let collector = StoryCollector(options, into: writer)
     var pipeline = try decoding.pipeline(recordings.inputs, live: live)

@@ -51,6 +51,35 @@ struct FollowCommandTests {
     }
   }
 
+  @Test("The tokens to delete, alone and in every format") func dead() throws {
+    try Command.inFolder { command in
+      try command.trace("plain-error.pcap")
+      let all = try stories(command.run("follow", "plain-error.pcap"), "token")
+      let rejected = all.filter { $0["status"] as? Int == 8 }.compactMap { $0["token"] as? String }
+      #expect(rejected.count == 1)
+      let records = try command.run("follow", "--dead", "plain-error.pcap")
+      #expect(
+        try stories(records).isEmpty && stories(records, "token").compactMap { $0["token"] as? String } == rejected)
+      func output(_ format: String, _ fields: String) throws -> String {
+        let outcome = try command.run("follow", "--dead", "--fields", fields, "--format", format, "plain-error.pcap")
+        #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+        return outcome.output
+      }
+      #expect(try output("csv", "token") == "token\n\(rejected[0])\n")
+      #expect(try output("table", "status,token,topic").split(separator: "\n").last == "\(rejected[0])\t\t8")
+      #expect(try output("jsonl", "token,sent") == "{\"type\":\"token\",\"token\":\"\(rejected[0])\",\"sent\":1}\n")
+      for (options, message) in [
+        ("--fields token", "--fields is of tokens"),
+        ("--dead --fields tokens", "unknown field 'tokens'; available: token,"),
+        ("--dead --outcome lost", "--dead leaves them out"),
+        ("--dead --type notification_story", "--dead is of tokens"),
+      ] {
+        let outcome = try command.shell("$apnscope follow \(options) plain-error.pcap")
+        #expect(outcome.status == 64 && outcome.errors.contains(message), "\(outcome.errors)")
+      }
+    }
+  }
+
   @Test("CSV has the columns in order, a line for each record, and sendings in one cell") func csv() throws {
     try Command.inFolder { command in
       try command.trace("plain-error.pcap")

@@ -86,7 +86,7 @@ extension TraceReport {
     takeLosses(of: stories)
     for (kind, count) in [
       (FindingKind.neverResent, counted.lost), (.notSeenAgain, counted.notSeenAgain.sum),
-      (.acceptedTwice, counted.acceptedTwice),
+      (.acceptedTwice, counted.acceptedTwice), (.deadTokens, stories.deadTokens),
     ] {
       let place = inspection.findings.firstIndex { $0.kind == kind }
       if let place, count == 0 {

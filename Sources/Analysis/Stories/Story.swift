@@ -96,6 +96,8 @@ package struct TokenRecord: Sendable {
   package var sentAfterGone: Int?
   package var firstSeen: Timestamp
   package var lastSeen: Timestamp
+  /// Whether it was listed, or rejected as an invalid token, after it was last accepted. Not a field of the record.
+  package var isDead = false
 }
 
 /// Totals over the emitted stories.

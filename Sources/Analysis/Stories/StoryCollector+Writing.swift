@@ -197,6 +197,7 @@ extension StoryCollector {
     if let facts, facts.isSelected { try tokens.append(facts) }
     var sorted = try tokens.sorted()
     while output.isOpen, let facts = try sorted.next() {
+      if options.writesOnlyDeadTokens, !facts.isDead { continue }
       summary.tokens += 1
       output.receive(
         TokenRecord(
@@ -206,7 +207,8 @@ extension StoryCollector {
           listed: Timestamp(nanoseconds: facts.listed), gone: facts.gone,
           sentAfterListed: facts.isListed ? facts.sentAfterListed : nil,
           sentAfterGone: facts.gone == nil ? nil : facts.sentAfterGone,
-          firstSeen: Timestamp(nanoseconds: facts.first.time), lastSeen: Timestamp(nanoseconds: facts.lastTime)))
+          firstSeen: Timestamp(nanoseconds: facts.first.time), lastSeen: Timestamp(nanoseconds: facts.lastTime),
+          isDead: facts.isDead))
     }
   }
 }

@@ -21,6 +21,8 @@ package final class StoryCollector: RecordSink {
     /// Whether stories and tokens are wanted.
     package var writesStories = true
     package var writesTokens = true
+    /// Only tokens that were listed, or rejected as invalid, after they were last accepted.
+    package var writesOnlyDeadTokens = false
     /// Nanoseconds after an accepted sending from which another is a repeat on purpose.
     package var repeatAfter: Int64 = 600_000_000_000
     /// Nanoseconds within which providers resend what was discarded, unless the recording shows that they take longer:

@@ -1,3 +1,4 @@
+import BinaryProtocol
 import Measurement
 import PacketCapture
 
@@ -131,6 +132,11 @@ struct TokenFacts: BitwiseCopyable {
   var sentAfterListed = 0
   var sentAfterGone = 0
   var lastTime: Int64
+  /// When the latest sending was accepted.
+  private var lastAccepted = Timestamp.none.nanoseconds
+  /// The latest time when it was listed, or rejected as an invalid token.
+  private var lastDead = Timestamp.none.nanoseconds
+  private var hasDied = false
 
   private let token: ContentKey
   private let topic: ContentKey
@@ -153,20 +159,37 @@ struct TokenFacts: BitwiseCopyable {
     guard row.kind != .feedback else {
       if !isListed || row.time < listed { listed = row.time }
       isListed = true
+      noteDead(at: row.time)
       if row.expiration != 0 { gone = min(gone ?? .max, row.expiration) }
       return
     }
     sent += 1
     switch row.fate {
-    case .accepted: accepted += 1
+    case .accepted:
+      accepted += 1
+      lastAccepted = max(lastAccepted, row.time)
     case .rejected:
       rejected += 1
-      if row.flags.contains(.hasStatus) { status = row.status }
+      if row.flags.contains(.hasStatus) {
+        status = row.status
+        if row.status == ErrorResponse.Status.invalidToken.rawValue { noteDead(at: row.time) }
+      }
     case .discarded, .unknown: break
     }
     let time = Timestamp(nanoseconds: row.time)
     guard time.isKnown else { return }
     if isListed, Timestamp(nanoseconds: listed).isKnown, row.time > listed { sentAfterListed += 1 }
     if let gone, row.time > Int64(gone) * 1_000_000_000 { sentAfterGone += 1 }
+  }
+
+  private mutating func noteDead(at time: Int64) {
+    hasDied = true
+    lastDead = max(lastDead, time)
+  }
+
+  /// Whether it was listed, or rejected as an invalid token, after it was last accepted.
+  var isDead: Bool {
+    let (accepted, dead) = (Timestamp(nanoseconds: lastAccepted), Timestamp(nanoseconds: lastDead))
+    return hasDied && (self.accepted == 0 || accepted.isKnown && dead.isKnown && dead > accepted)
   }
 }

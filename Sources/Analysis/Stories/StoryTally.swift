@@ -91,6 +91,7 @@ package final class StoryTally: StorySink {
       tokens[place].accepted += token.accepted
       tokens[place].rejected += token.rejected
     }
+    if token.isDead { report.deadTokens += 1 }
     let sentInVain = max(token.sentAfterListed ?? 0, token.sentAfterGone ?? 0)
     guard token.rejected + sentInVain > 0 else { return }
     let row = TraceReport.Stories.Token(

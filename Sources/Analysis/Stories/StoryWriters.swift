@@ -94,3 +94,60 @@ package final class CSVStoryWriter: StorySink {
 
   package func receive(_ summary: StorySummary) { summary.write(to: &fields) }
 }
+
+/// The fields of tokens that are written, and nothing else of a recording.
+package enum TokenFields {
+  /// All fields of tokens.
+  package static let names: [StaticString] = [
+    "token", "topic", "sent", "accepted", "rejected", "status", "listed", "timestamp", "sent_after_listed",
+    "sent_after_gone", "first_seen", "last_seen",
+  ]
+}
+
+/// Writes selected fields of tokens as JSON Lines.
+package final class JSONTokenFieldsWriter: StorySink {
+  private var fields: SelectedFieldWriter<JSONFieldWriter>
+  private var output: StoryOutput
+
+  package init(_ selection: FieldSelection, output: @escaping RecordOutput) {
+    fields = SelectedFieldWriter(JSONFieldWriter(capacity: 2 * StoryOutput.flushThreshold), selection)
+    self.output = StoryOutput(output)
+  }
+
+  package var isOpen: Bool { output.isOpen }
+  package func flush() { output.flush(&fields.base.output) }
+  package func receive(_ record: CaptureRecord) {}
+  package func begin(_ story: StoryRecord) {}
+  package func receive(_ sending: SendingRecord) {}
+  package func endStory() {}
+  package func receive(_ token: TokenRecord) {
+    token.write(to: &fields)
+    output.flushWhenFull(&fields.base.output)
+  }
+  package func receive(_ summary: StorySummary) {}
+}
+
+/// Writes selected fields of tokens as columns of CSV, or of a table that is separated by tabs.
+package final class CSVTokenFieldsWriter: StorySink {
+  private var fields: SelectedFieldWriter<CSVFieldWriter>
+  private var output: StoryOutput
+
+  package init(_ selection: FieldSelection, isTabbed: Bool, output: @escaping RecordOutput) {
+    fields = SelectedFieldWriter(
+      CSVFieldWriter(columns: selection.columns, capacity: 2 * StoryOutput.flushThreshold, isTabbed: isTabbed),
+      selection)
+    self.output = StoryOutput(output)
+  }
+
+  package var isOpen: Bool { output.isOpen }
+  package func flush() { output.flush(&fields.base.output) }
+  package func receive(_ record: CaptureRecord) {}
+  package func begin(_ story: StoryRecord) {}
+  package func receive(_ sending: SendingRecord) {}
+  package func endStory() {}
+  package func receive(_ token: TokenRecord) {
+    token.write(to: &fields)
+    output.flushWhenFull(&fields.base.output)
+  }
+  package func receive(_ summary: StorySummary) {}
+}

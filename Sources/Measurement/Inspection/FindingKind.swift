@@ -31,6 +31,8 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   /// Most tokens that a provider sent to.
   case tokensOfOtherEnvironment = "tokens_of_other_environment"
   case sentAfterFeedback = "sent_after_feedback"
+  /// Listed by feedback, or rejected with status 8, after their last acceptance.
+  case deadTokens = "dead_tokens"
   case feedbackNotRead = "feedback_not_read"
 
   // Certificates, also where TLS cannot be decrypted.

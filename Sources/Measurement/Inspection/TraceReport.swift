@@ -200,6 +200,8 @@ extension TraceReport {
     /// The number of discarded sendings that were sent again, and the times from the error response to that.
     public var sentAgain = 0
     public var resend: RecoveryTimes?
+    /// Tokens that were listed by feedback, or rejected with status 8, after they were last accepted.
+    public var deadTokens = 0
     /// Refused notifications, at most as many as error responses are listed.
     public var refusals: [Refusal] = []
     /// Discarded notifications by connection, at most as many as error responses are listed.

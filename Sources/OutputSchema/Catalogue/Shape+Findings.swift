@@ -29,6 +29,8 @@ extension Shape {
       "A token was rejected with status 8: of the other environment, of another app, or removed.",
     "tokens_of_other_environment":
       "Most tokens that a provider sent to were rejected with status 8: they may be of the other environment.",
+    "dead_tokens":
+      "Tokens were listed by the feedback service, or rejected with status 8, after they were last accepted; in verdicts and traces.",
     "sent_after_feedback": "Notifications were sent to tokens that the feedback service had listed before.",
     "feedback_not_read": "The feedback service was not read for a day or more; `count` is the hours.",
     "certificate_expired": "Connections ended with the TLS alert `certificate_expired`.",

@@ -28,6 +28,14 @@ public struct FieldSelection: Sendable, Equatable {
     }
   }
 
+  /// Selects the named ones of some columns; `nil` when a name is unknown.
+  package init?(_ names: [String], of columns: [StaticString]) {
+    let known = columns.map(\.description)
+    guard names.allSatisfy(known.contains) else { return nil }
+    self.names = names
+    self.columns = columns.filter { names.contains($0.description) }
+  }
+
   /// Whether a field is selected that comes from judging payloads.
   public var needsVerdicts: Bool { names.contains("kind") || names.contains("lint") }
 
@@ -46,24 +54,24 @@ public struct FieldSelection: Sendable, Equatable {
 }
 
 /// Passes the selected fields of records to another writer.
-struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyable {
-  var base: Base
-  let fields: FieldSelection
+package struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyable {
+  package var base: Base
+  package let fields: FieldSelection
   private var object: (name: StaticString, isOpen: Bool)?
   /// The record has none of the selected fields so far.
-  private(set) var isEmpty = true
+  package private(set) var isEmpty = true
 
-  init(_ base: consuming Base, _ fields: FieldSelection) {
+  package init(_ base: consuming Base, _ fields: FieldSelection) {
     self.base = base
     self.fields = fields
   }
 
-  mutating func begin(_ type: StaticString) {
+  package mutating func begin(_ type: StaticString) {
     isEmpty = !fields.contains("", "type")
     base.begin(type)
   }
 
-  mutating func end() { base.end() }
+  package mutating func end() { base.end() }
 
   /// Whether the field is selected; the caller then passes it to `base`.
   private mutating func wants(_ name: StaticString) -> Bool {
@@ -82,30 +90,42 @@ struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyabl
     return true
   }
 
-  mutating func field(_ name: StaticString, _ value: Int) { if wants(name) { base.field(name, value) } }
-  mutating func field(_ name: StaticString, _ value: Bool) { if wants(name) { base.field(name, value) } }
-  mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
+  package mutating func field(_ name: StaticString, _ value: Int) { if wants(name) { base.field(name, value) } }
+  package mutating func field(_ name: StaticString, _ value: Bool) { if wants(name) { base.field(name, value) } }
+  package mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64) {
     if wants(name) { base.field(name, milliseconds: nanoseconds) }
   }
-  mutating func field(_ name: StaticString, seconds nanoseconds: Int64) {
+  package mutating func field(_ name: StaticString, seconds nanoseconds: Int64) {
     if wants(name) { base.field(name, seconds: nanoseconds) }
   }
-  mutating func field(_ name: StaticString, _ text: String) { if wants(name) { base.field(name, text) } }
-  mutating func field(_ name: StaticString, word: StaticString) { if wants(name) { base.field(name, word: word) } }
-  mutating func field(_ name: StaticString, hex bytes: RawSpan) { if wants(name) { base.field(name, hex: bytes) } }
-  mutating func field(_ name: StaticString, time: Timestamp) { if wants(name) { base.field(name, time: time) } }
-  mutating func field(_ name: StaticString, payload: RawSpan) { if wants(name) { base.field(name, payload: payload) } }
-  mutating func field(_ name: StaticString, _ texts: [String]) { if wants(name) { base.field(name, texts) } }
-  mutating func field(_ name: StaticString, rules: PayloadRuleSet) { if wants(name) { base.field(name, rules: rules) } }
-  mutating func field(_ name: StaticString, numbers: [UInt8]) { if wants(name) { base.field(name, numbers: numbers) } }
-  mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
+  package mutating func field(_ name: StaticString, _ text: String) { if wants(name) { base.field(name, text) } }
+  package mutating func field(_ name: StaticString, word: StaticString) {
+    if wants(name) { base.field(name, word: word) }
+  }
+  package mutating func field(_ name: StaticString, hex bytes: RawSpan) {
+    if wants(name) { base.field(name, hex: bytes) }
+  }
+  package mutating func field(_ name: StaticString, time: Timestamp) { if wants(name) { base.field(name, time: time) } }
+  package mutating func field(_ name: StaticString, payload: RawSpan) {
+    if wants(name) { base.field(name, payload: payload) }
+  }
+  package mutating func field(_ name: StaticString, _ texts: [String]) { if wants(name) { base.field(name, texts) } }
+  package mutating func field(_ name: StaticString, rules: PayloadRuleSet) {
+    if wants(name) { base.field(name, rules: rules) }
+  }
+  package mutating func field(_ name: StaticString, numbers: [UInt8]) {
+    if wants(name) { base.field(name, numbers: numbers) }
+  }
+  package mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
     if wants(name) { base.field(name, items: items) }
   }
-  mutating func field(_ name: StaticString, ends: [ConnectionEnds]) { if wants(name) { base.field(name, ends: ends) } }
+  package mutating func field(_ name: StaticString, ends: [ConnectionEnds]) {
+    if wants(name) { base.field(name, ends: ends) }
+  }
 
-  mutating func beginObject(_ name: StaticString) { object = (name, false) }
+  package mutating func beginObject(_ name: StaticString) { object = (name, false) }
 
-  mutating func endObject() {
+  package mutating func endObject() {
     if object?.isOpen == true { base.endObject() }
     object = nil
   }

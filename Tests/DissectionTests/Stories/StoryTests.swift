@@ -30,6 +30,11 @@ struct StoryTests {
         }
         #expect(book.tokens.sorted { $0.token.lexicographicallyPrecedes($1.token) } == incident.tokens)
         #expect(hasSpilled ? memory == 1 << 12 : memory > 1 << 12 || incident.sendings.count < 8)
+        var onlyDead = options
+        (onlyDead.writesOnlyDeadTokens, onlyDead.writesStories) = (true, false)
+        let dead = try tell(path, onlyDead).book
+        #expect(dead.tokens == book.tokens.filter(\.isDead) && dead.stories.isEmpty)
+        #expect(dead.summaries.first?.tokens == dead.tokens.count)
         let summary = try #require(book.summaries.first)
         #expect(summary.sendings == summary.recording.notifications && summary.sendings == incident.sendings.count)
         #expect(summary.stories == truth.count && summary.tokens == incident.tokens.count)
@@ -42,14 +47,15 @@ struct StoryTests {
 
   @Test("Incidents have every outcome, loss, feedback and repeats") func generator() {
     var outcomes: [String: Int] = [:]
-    var listed = 0
+    var (listed, dead) = (0, 0)
     for seed in 1...40 as ClosedRange<UInt64> {
       let incident = Incident(seed: seed)
       for story in incident.stories(repeatAfter: 600_000_000_000) { outcomes[story.outcome, default: 0] += 1 }
       listed += incident.tokens.count { $0.sentAfterListed ?? 0 > 0 }
+      dead += incident.tokens.count(where: \.isDead)
     }
     #expect(Set(outcomes.keys) == Set(StoryOutcome.allCases.map(\.name)), "\(outcomes)")
-    #expect(outcomes.values.allSatisfy { $0 > 10 } && listed > 10, "\(outcomes) \(listed)")
+    #expect(outcomes.values.allSatisfy { $0 > 10 } && listed > 10 && dead > 10, "\(outcomes) \(listed) \(dead)")
   }
 
   @Test("A selection tells whole stories of which one sending matches", arguments: seeds(15, of: 100))

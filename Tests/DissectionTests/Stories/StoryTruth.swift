@@ -26,6 +26,8 @@ struct ToldToken: Equatable {
   var timestamp: UInt32?
   var sentAfterListed: Int?
   var sentAfterGone: Int?
+  /// To be deleted.
+  var isDead = false
 }
 
 extension Incident {
@@ -142,6 +144,17 @@ extension Incident {
       if tokens[token]?.listed != nil, tokens[token]?.sentAfterListed == nil { tokens[token]?.sentAfterListed = 0 }
       if tokens[token]?.timestamp != nil, tokens[token]?.sentAfterGone == nil { tokens[token]?.sentAfterGone = 0 }
     }
+    for token in tokens.keys {
+      // The last that is known of it.
+      let events =
+        feedback.filter { $0.token == token }.map { ($0.time, true) }
+        + sendings.compactMap { content, sending in
+          guard content.token == token else { return nil }
+          if sending.fate == .accepted { return (sending.time, false) }
+          return sending.fate == .rejected && sending.status == 8 ? (sending.time, true) : nil
+        }
+      tokens[token]?.isDead = events.max { $0.0 < $1.0 }?.1 ?? false
+    }
     return tokens.values.sorted { $0.token.lexicographicallyPrecedes($1.token) }
   }
 }
@@ -177,7 +190,7 @@ final class StoryBook: StorySink {
       ToldToken(
         token: token.token, sent: token.sent, accepted: token.accepted, rejected: token.rejected,
         listed: token.listed.isKnown ? token.listed.nanoseconds : nil, timestamp: token.gone,
-        sentAfterListed: token.sentAfterListed, sentAfterGone: token.sentAfterGone))
+        sentAfterListed: token.sentAfterListed, sentAfterGone: token.sentAfterGone, isDead: token.isDead))
   }
   func receive(_ summary: StorySummary) { summaries.append(summary) }
 }
