@@ -18,7 +18,7 @@ struct SimulateSettingsTests {
     "--identity": #""ids""#, "--ciphers": #""ECDHE+AESGCM""#, "--tls13-suites": #""TLS_AES_128_GCM_SHA256""#,
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
     "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
-    "--token-length": #""32..64""#, "year": "2015",
+    "--token-length": #""32..64""#, "condition": #"["received>=0"]"#, "year": "2015",
   ]
 
   /// Names of options, and what stands for their value, from the help.
