@@ -324,16 +324,20 @@ struct FeedbackListTests {
 
   @Test("Only the owner can read the file and its log, also when the file was made by hand")
   func modes() async throws {
+    for mode in [0o644, 0o601, 0o777, 0o400] { try await expectOwnersAlone(mode) }
+  }
+
+  private func expectOwnersAlone(_ mode: Int) async throws {
     try await inTemporaryFolder { folder in
       let path = folder.appendingPathComponent("list").path
-      #expect(FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o644]))
+      #expect(FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: mode]))
       let list = try FeedbackList(path: path)
       try await list.put([Failure(topic: "a", token: [1], time: 1)])
       let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
       #expect(files.sorted() == ["list", "list-wal"])
       for file in files {
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.appendingPathComponent(file).path)
-        #expect(attributes[.posixPermissions] as? Int == 0o600, "\(file)")
+        #expect(attributes[.posixPermissions] as? Int == 0o600, "\(file) \(mode)")
       }
       try await list.close()
     }

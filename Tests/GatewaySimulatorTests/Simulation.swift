@@ -36,8 +36,9 @@ struct Simulation: Sendable {
   ///   - endsAll: connections end when their clients have gone; not so where the gateway does not read.
   @discardableResult
   static func run<Result>(
-    tls: Bool = false, list: FeedbackList? = nil, log: EventLog? = nil, endsAll: Bool = true,
-    _ configure: (inout SimulatorOptions) throws -> Void = { _ in }, body: (Simulation) async throws -> Result
+    tls: Bool = false, list: FeedbackList? = nil, log: EventLog? = nil, observer: KeptEvents? = nil,
+    endsAll: Bool = true, _ configure: (inout SimulatorOptions) throws -> Void = { _ in },
+    body: (Simulation) async throws -> Result
   ) async throws -> (result: Result, ledger: Ledger) {
     try await inTemporaryFolder { folder in
       let list = try list ?? FeedbackList(path: nil)
@@ -57,7 +58,8 @@ struct Simulation: Sendable {
         directory = made
       }
       try configure(&options)
-      let simulator = try await Simulator.start(options, feedbackList: list, log: log)
+      let simulator = try await Simulator.start(
+        options, feedbackList: list, log: log, observer: observer?.observer)
       let simulation = Simulation(simulator: simulator, list: list, directory: directory)
       let result: Result
       do {
