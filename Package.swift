@@ -252,7 +252,8 @@ let package = Package(
         "MetricsEndpoint", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
-    .testTarget(name: "CommandFilesTests", dependencies: ["CommandFiles", "Bytes"], swiftSettings: settings),
+    .testTarget(
+      name: "CommandFilesTests", dependencies: ["CommandFiles", "Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "GatewayRecordsTests",
       dependencies: [

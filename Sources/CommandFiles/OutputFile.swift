@@ -52,17 +52,20 @@ package final class OutputFile {
     guard let isSecret = unopened?.isSecret else { return }
     unopened = nil
     // Devices keep their mode; pipes and devices cannot be truncated.
-    var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
+    guard isRegular else { return }
     if isSecret && fchmod(descriptor, 0o600) != 0 || ftruncate(descriptor, 0) != 0 { failure = errno }
+  }
+
+  /// Whether it is a file, and no pipe or device.
+  package var isRegular: Bool {
+    var status = stat()
+    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
   /// Removes permissions that `mask` lacks. Pipes and devices stay unchanged.
   package func limit(to mask: mode_t) {
     var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-      status.st_mode & 0o777 & ~mask != 0
-    else { return }
+    guard isRegular, unsafe fstat(descriptor, &status) == 0, status.st_mode & 0o777 & ~mask != 0 else { return }
     if fchmod(descriptor, status.st_mode & 0o7777 & mask) != 0 { failure = failure ?? errno }
   }
 

@@ -136,7 +136,7 @@ public struct Expectation: Sendable, Equatable {
     ]
     for (suffix, quantile, value) in quantiles {
       metrics["resend" + suffix] = Metric(quantity: .time) { verdict in
-        let never = verdict.discarded - verdict.sentAgain
+        let never = verdict.notSentAgain
         return time(
           verdict.resend.map(value), verdict,
           never: Double(never) > (1 - quantile) * Double(verdict.discarded) ? never : 0,

@@ -20,7 +20,8 @@ struct OptionGrammarTests {
   @Test("Options that may be said several times are known as such")
   func repeating() throws {
     #expect(names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold"])
-    #expect(names(try OptionGrammar(of: Simulate.self), isRepeating) == ["reject", "wrong-environment", "expect", "until"])
+    #expect(
+      names(try OptionGrammar(of: Simulate.self), isRepeating) == ["reject", "wrong-environment", "expect", "until"])
   }
 
   @Test("Flags are told from options that take a value")

@@ -107,7 +107,8 @@ struct ReportCommandTests {
       try command.trace("plain-error.pcapng", as: "a.pcapng")
       try command.write(Array("neither this nor that".utf8), "noise")
       for (arguments, status, words) in [
-        (["sim.json"], 65, "--ledger sim.json"), (["later.json"], 65, "schema 99"), (["dance.json"], 65, "'dance'"),
+        (["sim.json", "--baseline", "run.json"], 64, "sim.json is a ledger"), (["later.json"], 65, "schema 99"),
+        (["dance.json"], 65, "'dance'"),
         (["cut.json"], 65, "not JSON"), (["none.json"], 66, "No such file"),
         (["noise"], 65, "neither a packet capture"),
         (["a.pcapng", "--ledger", "sim.json"], 64, "a.pcapng is not one"),

@@ -19,6 +19,9 @@ package final class StoryTally: StorySink {
   private var story: StoryRecord?
   /// The latest sending of the story that was discarded.
   private var discarded: SendingRecord?
+  /// Its discarded sendings that no other has followed so far.
+  private var pending = 0
+  private var isAccepted = false
 
   /// What became of the notifications that were discarded on a connection.
   private struct Loss {
@@ -51,9 +54,11 @@ package final class StoryTally: StorySink {
     guard let story else { return }
     if let discarded, sending.relation.resent > 0 { note(sending, resending: discarded) }
     switch sending.fate {
-    case .accepted, .unknown: break
+    case .accepted: isAccepted = true
+    case .unknown: break
     case .discarded:
       discarded = sending
+      pending += 1
       if story.isSelected { report.discarded += 1 }
       guard losses[sending.connection] != nil || losses.count < listed else { return }
       losses[sending.connection, default: Loss()].outcomes[story.outcome, default: 0] += 1
@@ -69,6 +74,7 @@ package final class StoryTally: StorySink {
 
   private func note(_ sending: SendingRecord, resending discarded: SendingRecord) {
     let count = sending.relation.resent
+    pending -= count
     losses[discarded.connection]?.sentAgain += count
     let isCounted = story?.isSelected == true
     if isCounted { report.sentAgain += count }
@@ -80,8 +86,10 @@ package final class StoryTally: StorySink {
   }
 
   package func endStory() {
+    // A gateway may read what it discards after it has accepted the same on another connection.
+    if story?.isSelected == true, !isAccepted { report.notSentAgain += pending }
     story = nil
-    discarded = nil
+    (discarded, pending, isAccepted) = (nil, 0, false)
   }
 
   package func receive(_ token: TokenRecord) {

@@ -118,7 +118,8 @@ struct UnseenSendings {
 
   mutating func note(_ record: GapRecord) {
     note(record.place.time)
-    guard record.direction == .client else { return }
+    // A gateway has accepted no frame of which it did not get the end.
+    guard record.direction == .client, !(isGateway && record.reason == .captureEnd) else { return }
     change(record.place.connection) {
       $0.gaps += 1
       $0.gapBytes += record.place.length

@@ -12,6 +12,9 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var discarded = 0
   /// The part of `discarded` that was sent again, with any outcome.
   public var sentAgain = 0
+  /// The part of `discarded` that was not sent again, of notifications that were not accepted. What is in neither part
+  /// was accepted before the gateway read what it discarded.
+  public var notSentAgain = 0
   /// Seconds from an error response to the sending again of what it discarded.
   public var resend: RecoveryTimes?
   /// Seconds from an error response to the next connection from the same address.
@@ -78,7 +81,7 @@ extension ProviderVerdict {
     if let stories = report.stories {
       self.stories = InspectionReport.Stories(stories)
       (sendings, discarded, sentAgain) = (stories.sendings, stories.discarded, stories.sentAgain)
-      resend = stories.resend
+      (resend, notSentAgain) = (stories.resend, stories.notSentAgain)
     }
     let counts = inspection.counts
     connections.sending = counts?.sendingConnections ?? 0

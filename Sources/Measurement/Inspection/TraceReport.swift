@@ -200,6 +200,8 @@ extension TraceReport {
     /// The number of discarded sendings that were sent again, and the times from the error response to that.
     public var sentAgain = 0
     public var resend: RecoveryTimes?
+    /// The discarded sendings of notifications that no sending followed, and none of which was accepted.
+    public var notSentAgain = 0
     /// Tokens that were listed by feedback, or rejected with status 8, after they were last accepted.
     public var deadTokens = 0
     /// Refused notifications, at most as many as error responses are listed.

@@ -6,6 +6,10 @@ extension Schema {
     Field("discarded", .integer, "Sendings that were discarded: written after a rejected one, or after a shutdown."),
     Field("sent_again", .integer, "The part of `discarded` that was sent again."),
     Field(
+      "not_sent_again", .integer,
+      "The part of `discarded` that was not sent again, of notifications that were not accepted. What is in neither part was accepted before the gateway read what it discarded."
+    ),
+    Field(
       "resend", .object(spans), "From an error response to the sending again of what it discarded.",
       when: "any was sent again"),
     Field(

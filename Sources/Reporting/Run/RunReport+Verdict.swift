@@ -66,7 +66,12 @@ extension RunReport {
     }
     blocks += [.heading("Books of this side")]
     blocks.append(table.rows.isEmpty ? .paragraph("The result has no invariants.") : .table(table))
-    if let ledger { blocks += [.heading("Books of both sides")] + agreementBlocks(with: ledger) }
+    if let ledger {
+      blocks += [.heading("Books of both sides")] + agreementBlocks(with: ledger)
+      if ledger.gateway.accepted > 0 {
+        blocks += [.heading("What became of accepted notifications")] + DeviceOutcomes(ledger).blocks
+      }
+    }
     return Section("Verdict", blocks)
   }
 

@@ -8,8 +8,10 @@ struct VerdictText {
     var lines = verdict.stories.lines
     if verdict.discarded > 0 {
       let resend = verdict.resend.map { ", after \(Self.times($0))" } ?? ""
+      let never = verdict.notSentAgain > 0 ? "; \(grouped(verdict.notSentAgain)) not" : ""
       lines.append(
-        "sent again     \(grouped(verdict.sentAgain)) of \(grouped(verdict.discarded)) discarded sendings\(resend)")
+        "sent again     \(grouped(verdict.sentAgain)) of \(grouped(verdict.discarded)) discarded sendings\(resend)\(never)"
+      )
     }
     if let reconnect = verdict.reconnect { lines.append("reconnects     after \(Self.times(reconnect))") }
     var sending = "\(grouped(verdict.connections.sending)) connections with notifications"

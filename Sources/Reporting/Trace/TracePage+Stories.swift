@@ -91,7 +91,7 @@ extension TracePage {
     return names.contains("lost") ? .bad : names.contains("open") ? .warning : .neutral
   }
 
-  private static func tone(_ outcome: String) -> Tone {
+  static func tone(_ outcome: String) -> Tone {
     switch outcome {
     case "lost": .bad
     case "accepted_twice", "expired", "rejected": .warning

@@ -38,6 +38,11 @@ public struct TracePage: Sendable {
       footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))
   }
 
+  /// What a page of a provider has of a trace: the course of time, and what is sent.
+  var providerSections: [Section] {
+    [sending, connections, reconnects, batching, payloads, tokens, mix, damage, glossary]
+  }
+
   private var title: String {
     let names = report.sources.map { source in
       Self.short(String(source.name.split(separator: "/").last ?? "standard input"), 60)
@@ -190,7 +195,7 @@ public struct TracePage: Sendable {
     return count == 0 ? "" : "\(grouped(count)) not decrypted"
   }
 
-  private var glossary: Section {
+  var glossary: Section {
     let words: [(String, Prose)] = [
       ("accepted", "an error response names a later notification of the connection, which proves it"),
       ("rejected", "named by an error response; that of status 10 names the last accepted one"),

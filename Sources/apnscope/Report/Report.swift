@@ -25,6 +25,10 @@ struct Report: ParsableCommand {
       A result of 'apnscope capacity' shows: the answer, the trials of the search, the laws over connections, errors and \
       batches with their checks, and every trial.
 
+      A ledger of 'apnscope simulate' shows what a provider did: the verdict in a sentence, expectations, what became of the \
+      notifications, what the provider did after each error, how it sends, devices, feedback and payloads; with --records \
+      ('simulate --records') also its traffic over time. Without --verdict in the run, the verdict is that of the records.
+
       A trace shows: findings, the senders and their traffic over time, connections over time, every error response with the \
       notifications discarded after it and whether they were resent, reconnects by cause, batching, payload sizes, \
       kinds and faults of payloads, device tokens, commands, priorities and expirations, feedback, and missing data. The \
@@ -48,6 +52,7 @@ struct Report: ParsableCommand {
       Examples:
         apnscope report run.json --output nightly/
         apnscope report run.json --ledger sim.json --output nightly/
+        apnscope report sim.json --records arrived.jsonl --output provider/
         apnscope report capacity.json --output capacity/
         apnscope report run.json --baseline nightly/run.json --output candidate/
         apnscope report --keys sslkeys.log monday.pcapng.gz --output monday/
@@ -63,7 +68,7 @@ struct Report: ParsableCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "A result of 'apnscope load', 'merge' or 'capacity', records of 'decode', or recordings; - is standard input.",
+      "A result of 'apnscope load', 'merge' or 'capacity', a ledger of 'simulate', records of 'decode', or recordings; - is standard input.",
       valueName: "file"),
     completion: .file())
   var inputs: [String]
@@ -77,6 +82,12 @@ struct Report: ParsableCommand {
       "The gateway's ledger of the same run ('apnscope simulate --ledger'); repeatable for several gateways, whose counts are added.",
       valueName: "file"), completion: .file(extensions: ["json"]))
   var ledger: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The records of the same run ('apnscope simulate --records'), for a report of its ledger.", valueName: "file"),
+    completion: .file(extensions: ["jsonl"]))
+  var records: String?
 
   @Option(
     help: ArgumentHelp("An earlier result of a load to compare with.", valueName: "file"),
@@ -124,7 +135,7 @@ struct Report: ParsableCommand {
 
   private func checkFiles(_ paths: [String]) throws {
     try refuseConflicts(
-      reading: paths + ledger + [baseline].compactMap { $0 } + decoding.secrets.files + redacting.files,
+      reading: paths + ledger + [baseline, records].compactMap { $0 } + decoding.secrets.files + redacting.files,
       writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
   }
 
@@ -166,14 +177,13 @@ struct Report: ParsableCommand {
     if kind != .records && kind != .recording, redacting.redact {
       throw ValidationError("--redact is for traces; \(input) has no tokens, payloads or addresses of devices.")
     }
+    if kind != .ledger, records != nil {
+      throw ValidationError("--records needs a ledger of 'apnscope simulate'; \(input) is not one.")
+    }
     switch kind {
     case .load: try reportLoad(path)
     case .capacity: try reportCapacity(path)
-    case .ledger:
-      complain(
-        "\(input): is a ledger of 'apnscope simulate'; give it with the result of the load: apnscope report run.json --ledger \(input) --output \(output)"
-      )
-      throw ExitStatus.damaged
+    case .ledger: try reportProvider(path)
     case .records:
       try reportTrace(
         try TraceReading(
@@ -219,6 +229,19 @@ struct Report: ParsableCommand {
       complain("\(output): the books of both sides disagree; the report marks the lines")
       throw ExitStatus.brokenBooks
     }
+  }
+
+  private func reportProvider(_ path: String) throws {
+    if baseline != nil { throw ValidationError("--baseline needs a result of 'apnscope load'; \(input) is a ledger.") }
+    let paths = [path] + ledger
+    guard let books = Ledger.merging(try paths.map { try ResultDocument.readLedger($0) }) else { return }
+    let reading = try records.map { records in
+      try TraceReading(records: records, traceLimits, trace, chosen, nil, decoding.limits)
+    }
+    let page = ProviderPage(books, trace: reading?.report, command: Self.command, rows: trace.rows).page
+    let copies = paths.enumerated().map { (ReportFolder.ledger($0, of: paths.count), $1) }
+    try ReportFolder(output).write(page, copying: copies)
+    if let code = reading?.code, code != .success { throw code }
   }
 
   private func reportCapacity(_ path: String) throws {

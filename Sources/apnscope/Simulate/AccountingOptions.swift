@@ -21,6 +21,19 @@ struct AccountingOptions: ParsableArguments {
       """, valueName: "file"), completion: .file())
   var records: String?
 
+  @Option(
+    help: ArgumentHelp(
+      """
+      Continue --records in another file when it is this large: what is full is renamed to FILE.TIME, as \
+      arrived.jsonl.20261127T170501Z.
+      """, valueName: "bytes"), transform: ByteCount.parse)
+  var recordsSize: ByteCount?
+
+  @Option(
+    help: ArgumentHelp(
+      "Full files of --records-size that stay; older ones of this run are removed. Default: all.", valueName: "count"))
+  var recordsFiles: Int?
+
   @Flag(
     help: """
       Follow every notification through all of its sendings, as 'follow' does, and tell at the end and in the ledger what \
@@ -38,6 +51,28 @@ struct AccountingOptions: ParsableArguments {
     help: ArgumentHelp("Serve the same counts to Prometheus at http://HOST:PORT/metrics.", valueName: "host:port"),
     transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
+
+  func validate() throws {
+    if let recordsSize, recordsSize.bytes < 1 << 10 {
+      throw ValidationError("--records-size must be at least 1KiB (got \(recordsSize.bytes)).")
+    }
+    if let recordsFiles, !(1...1_000_000).contains(recordsFiles) {
+      throw ValidationError("--records-files must be 1 to 1000000 (got \(recordsFiles)).")
+    }
+  }
+
+  /// Requirements of options that a file of settings may meet instead of the command line.
+  func requireCompanions() throws {
+    if recordsSize != nil, records == nil || recordsAreOutput {
+      throw ValidationError("--records-size is of a file: give --records FILE.")
+    }
+    if recordsFiles != nil, recordsSize == nil { throw ValidationError("--records-files needs --records-size.") }
+  }
+
+  /// The limits on files of records; `nil`: they are one.
+  var rotation: RotatedFile.Limits? {
+    recordsSize.map { RotatedFile.Limits(maximumBytes: $0.bytes, maximumFiles: recordsFiles) }
+  }
 
   /// Whether standard output has records and nothing else.
   var recordsAreOutput: Bool { records == OutputFile.standardOutput }

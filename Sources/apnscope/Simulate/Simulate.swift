@@ -19,7 +19,7 @@ struct Simulate: AsyncParsableCommand {
       devices online for a moment.
 
       --records has what arrived, as the records of 'decode', with the fate of each notification as the gateway decided it. \
-      Fates are certain: none is "unknown". A writer that is behind leaves notifications out: the records have a gap, or lack \
+      Fates are certain: none is "unknown". With --records-size they are several files. A writer that is behind leaves notifications out: the records have a gap, or lack \
       a connection, and the ledger counts them (records.lost). When it cannot write any more, the file ends and not the \
       gateway. 'apnscope report', 'jq' and others read the file.
 
@@ -64,6 +64,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --identity ids --devices-uninstalled 1%
         apnscope simulate --identity ids --log log.jsonl --metrics 127.0.0.1:9100
         apnscope simulate --plain --records - | jq -c 'select(.fate)'
+        apnscope simulate --plain --records a.jsonl --records-size 1GiB
         apnscope simulate --plain --verdict --reject every=1000
         apnscope simulate --plain --until 'received>=1000' --expect 'rejected=0'
         apnscope simulate --plain --ready-file up --until-idle 5s --expect lost=0
@@ -95,6 +96,7 @@ struct Simulate: AsyncParsableCommand {
     if tls.identity == nil, !tls.plain, settings == nil {
       throw ValidationError("Give --identity DIR (see 'apnscope identity --help'), or --plain for TCP without TLS.")
     }
+    if settings == nil { try books.requireCompanions() }
   }
 
   func run() async throws {

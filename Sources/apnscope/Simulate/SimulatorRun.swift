@@ -147,16 +147,25 @@ struct SimulatorRun {
   private func recorderOutput() throws -> RecorderOutput? {
     let judging = command.books.verdict || command.expectations.needVerdict ? judging : nil
     guard let path = command.books.records else { return judging.map { RecorderOutput(judging: $0) } }
-    let outputs = try Outputs(OutputFile.file(path), isDirectory: false)
-    let writer = JSONLinesWriter(fates: .early, output: try outputs.open())
+    let (output, check) = try recordsFile(path)
+    let writer = JSONLinesWriter(fates: .early, output: output)
     return RecorderOutput(writer: writer, judging: judging) {
       do throws(FileFailure) {
-        try outputs.check()
+        try check()
         return nil
       } catch {
         return error.kind == .readerGone ? nil : error.description
       }
     }
+  }
+
+  private func recordsFile(_ path: String) throws -> (output: RecordOutput, check: () throws(FileFailure) -> Void) {
+    if let rotation = command.books.rotation {
+      let file = try RotatedFile(path, rotation)
+      return ({ file.write($0) }, { () throws(FileFailure) in try file.check() })
+    }
+    let outputs = try Outputs(OutputFile.file(path), isDirectory: false)
+    return (try outputs.open(), { () throws(FileFailure) in try outputs.check() })
   }
 
   private var judging: ProviderInspection.Options {

@@ -1,0 +1,268 @@
+import Measurement
+
+/// The report of a provider under test: a gateway's books, its verdict, and what happened over time if records were kept.
+public struct ProviderPage: Sendable {
+  public var ledger: Ledger
+  /// The trace of the gateway's records; `nil`: there are none.
+  public var trace: TraceReport?
+  /// The arguments of the command line that makes this report, for the footer; empty: unknown.
+  public var command: [String]
+  /// The maximum number of rows of a table.
+  public var rows: Int
+
+  public init(_ ledger: Ledger, trace: TraceReport? = nil, command: [String] = [], rows: Int = 50) {
+    (self.ledger, self.trace, self.command, self.rows) = (ledger, trace, command, rows)
+  }
+
+  /// The verdict: that of the run, or of its records.
+  private var verdict: ProviderVerdict? { ledger.verdict ?? trace.map { ProviderVerdict($0) } }
+
+  /// The report as a page.
+  public var page: Page {
+    var sections = [glance]
+    if let verdict {
+      sections.append(outcomes(verdict))
+      if !verdict.errors.isEmpty { sections.append(answers(verdict)) }
+      sections.append(sending(verdict))
+    }
+    // Over time, and everything else that only records have.
+    if let trace { sections += TracePage(trace, rows: rows).providerSections }
+    sections += [devices, feedback, payloads, connections].compactMap { $0 }
+    return Page(
+      title:
+        "Provider: \(ledger.gateway.received == 0 ? "nothing arrived" : "\(grouped(ledger.gateway.received)) notifications")",
+      subtitle: Prose("from \(ledger.started) · to \(ledger.ended) · a simulated gateway"), sections: sections,
+      footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))
+  }
+
+  // MARK: at a glance
+
+  private var glance: Section {
+    let gateway = ledger.gateway
+    let rejected = gateway.rejected.values.reduce(0, +)
+    var figures = [
+      Figure(
+        "received", grouped(gateway.received),
+        note:
+          "\(grouped(gateway.accepted)) accepted, \(grouped(rejected)) rejected, \(grouped(gateway.discarded)) discarded"
+      ),
+      Figure("connections", grouped(gateway.connections), note: "\(grouped(gateway.resumed)) resumed"),
+    ]
+    guard let verdict else {
+      let why = "There is no verdict: neither 'simulate --verdict' nor the records (--records) say what became of what."
+      return Section("At a glance", [.figures(figures), .callout(.neutral, Prose(why))])
+    }
+    let stories = verdict.stories
+    figures += [
+      Figure("distinct", grouped(stories.total), note: "\(grouped(verdict.sendings)) sendings"),
+      Figure(
+        "lost",
+        verdict.mayBeLost == stories.lost
+          ? grouped(stories.lost) : "\(grouped(stories.lost)) to \(grouped(verdict.mayBeLost))",
+        note:
+          "\(grouped(verdict.notSentAgain)) of \(grouped(verdict.discarded)) discarded sendings were not sent again",
+        tone: stories.lost > 0 ? .bad : verdict.mayBeLost > 0 ? .warning : .good),
+      Figure(
+        "accepted twice", grouped(stories.acceptedTwice), tone: stories.acceptedTwice > 0 ? .warning : .neutral),
+    ]
+    if let resend = verdict.resend {
+      figures.append(Figure("sent again after", span(resend.p50S), note: "median; the last after \(span(resend.maxS))"))
+    }
+    var blocks: [Block] = [.figures(figures), .callout(tone(verdict), Prose(sentence(verdict)))]
+    if let expectations = ledger.expectations { blocks += self.expectations(expectations) }
+    if !verdict.findings.isEmpty {
+      var table = Table([.init("finding")])
+      for finding in verdict.findings { table.add(Prose(finding.text), tone: finding.kind.tone) }
+      blocks += [.heading("Findings"), .table(table)]
+    }
+    return Section("At a glance", blocks)
+  }
+
+  private func tone(_ verdict: ProviderVerdict) -> Tone {
+    if verdict.stories.lost > 0 { return .bad }
+    return verdict.mayBeLost > 0 || verdict.notObserved > 0 || verdict.stories.acceptedTwice > 0 ? .warning : .good
+  }
+
+  /// The verdict in a sentence.
+  private func sentence(_ verdict: ProviderVerdict) -> String {
+    let stories = verdict.stories
+    var parts: [String] = []
+    if stories.total == 0 { return "Nothing was sent." }
+    if stories.lost > 0 {
+      parts.append("\(grouped(stories.lost)) of \(grouped(stories.total)) notifications are lost for good")
+    }
+    let maybe = verdict.mayBeLost - stories.lost
+    if maybe > 0 { parts.append("\(grouped(maybe)) may be: \(stories.whereNotSeen)") }
+    if stories.acceptedTwice > 0 { parts.append("\(grouped(stories.acceptedTwice)) were accepted twice") }
+    if parts.isEmpty {
+      parts.append(
+        verdict.discarded == 0
+          ? "Nothing was discarded, so nothing had to be sent again"
+          : verdict.notSentAgain == 0 ? "All that was discarded was sent again" : "Nothing is lost")
+    }
+    if verdict.notObserved > 0 {
+      parts.append("\(grouped(verdict.notObserved)) notifications were left out (--max-unrecorded)")
+    }
+    return parts.joined(separator: "; ") + "."
+  }
+
+  private func expectations(_ conditions: [RunResult.Verdict.Threshold]) -> [Block] {
+    var table = Table([.init("expected"), .init("value", .right)])
+    for condition in conditions {
+      table.add(
+        .code(condition.expression), Prose(condition.reason ?? RunReport.value(of: condition)),
+        tone: condition.passed ? .good : .bad)
+    }
+    return [.heading("Expectations"), .table(table)]
+  }
+
+  // MARK: the verdict
+
+  private func outcomes(_ verdict: ProviderVerdict) -> Section {
+    let stories = verdict.stories
+    var table = Table([.init("outcome"), .init("meaning"), .init("notifications", .right), .init("share", .right)])
+    for outcome in StoryOutcome.allCases where stories[outcome] > 0 {
+      table.add(
+        Prose(outcome.words), Prose(outcome.explanation), Prose(grouped(stories[outcome])),
+        Prose(Unit.share.text(Double(stories[outcome]) / Double(max(1, stories.total)))),
+        tone: TracePage.tone(outcome.rawValue))
+    }
+    var blocks: [Block] = [.table(table)]
+    if !stories.openReasons.isEmpty { blocks.append(.paragraph(Prose("Open: \(stories.whereOpen)."))) }
+    if let recovery = stories.recovery {
+      blocks.append(
+        .paragraph(
+          Prose(
+            "Recovered after a median of \(span(recovery.p50S)), 99 % within \(span(recovery.p99S)), the last after \(span(recovery.maxS)), from the first sending to the accepted one."
+          )))
+    }
+    return Section("What became of the notifications", blocks)
+  }
+
+  /// What it did after each error response.
+  private func answers(_ verdict: ProviderVerdict) -> Section {
+    var table = Table([
+      .init("time"), .init("connection", .right), .init("status"), .init("discarded", .right),
+      .init("sent again", .right),
+      .init("first after", .right), .init("last after", .right), .init("next connection after", .right),
+      .init("what became of the discarded"),
+    ])
+    for row in verdict.errors.prefix(rows) {
+      let outcomes = (row.outcomes ?? [:]).byName.sorted { $0.key < $1.key }
+        .map { "\(grouped($0.value)) \($0.key.replacing("_", with: " "))" }
+      let isComplete = row.outcomes?[.lost] == nil && row.outcomes?[.open] == nil
+      table.add(
+        Prose(row.time ?? "–"), Prose("\(row.connection)"), Prose("\(row.status) \(row.statusName)"),
+        Prose(row.discarded.map { grouped($0) } ?? "–"), Prose(row.sentAgain.map { grouped($0) } ?? "–"),
+        Prose(row.firstResentS.map(span) ?? "–"), Prose(row.lastResentS.map(span) ?? "–"),
+        Prose(row.reconnectedS.map(span) ?? "–"), Prose(outcomes.isEmpty ? "–" : outcomes.joined(separator: ", ")),
+        tone: isComplete ? .neutral : .warning)
+    }
+    var blocks: [Block] = [.table(table)]
+    let more = verdict.errors.count + verdict.errorsOmitted - min(rows, verdict.errors.count)
+    if more > 0 { blocks.append(.paragraph(Prose("\(grouped(more)) more error responses are not listed."))) }
+    if let reconnect = verdict.reconnect {
+      blocks.append(
+        .paragraph(
+          Prose(
+            "The next connection from the same address came after a median of \(span(reconnect.p50S)), the last after \(span(reconnect.maxS))."
+          )))
+    }
+    return Section("After each error", blocks)
+  }
+
+  private func sending(_ verdict: ProviderVerdict) -> Section {
+    var table = Table([.init(""), .init("", .right)])
+    func add(_ name: String, _ value: String) { table.add(Prose(name), Prose(value)) }
+    add("connections with notifications", grouped(verdict.connections.sending))
+    add("of these with a single one", grouped(verdict.connections.ofOneNotification))
+    add("most connections opened within a second", grouped(verdict.connections.mostPerSecond))
+    if let reads = verdict.notificationsPerRead {
+      add("notifications that arrived at once, on average", significant(reads.mean, 3))
+      add("at most", grouped(Int(reads.max)))
+    }
+    add("connections to the feedback service", grouped(verdict.feedback.connections))
+    add("notifications to tokens that it had listed", grouped(verdict.feedback.sentToListed))
+    return Section("How it sends", [.table(table)])
+  }
+
+  // MARK: the books
+
+  private var devices: Section? {
+    guard ledger.gateway.accepted > 0 else { return nil }
+    return Section("Devices", DeviceOutcomes(ledger).blocks)
+  }
+
+  private var feedback: Section? {
+    let feedback = ledger.feedback
+    guard feedback.connections + feedback.waiting + feedback.tuplesSent > 0 else { return nil }
+    var table = Table([.init("feedback service"), .init("", .right)])
+    table.add("connections", Prose(grouped(feedback.connections)))
+    table.add("lists that were read to their end", Prose(grouped(feedback.completed)))
+    table.add("tuples sent", Prose(grouped(feedback.tuplesSent)))
+    table.add(
+      "tokens that wait to be read", Prose(grouped(feedback.waiting)), tone: feedback.waiting > 0 ? .warning : .neutral)
+    return Section("Feedback", [.table(table)])
+  }
+
+  private var payloads: Section? {
+    guard let payloads = ledger.payloads, !payloads.kinds.isEmpty, trace == nil else { return nil }
+    var kinds = Table([.init("kind"), .init("notifications", .right)])
+    for (kind, count) in payloads.kinds.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
+      kinds.add(Prose(kind), Prose(grouped(count)))
+    }
+    var blocks: [Block] = [.table(kinds)]
+    if !payloads.lint.isEmpty {
+      var rules = Table([.init("broken rule"), .init("notifications", .right)])
+      for (rule, count) in payloads.lint.sorted(by: { ($1.value, $0.key) < ($0.value, $1.key) }) {
+        rules.add(.code(rule), Prose(grouped(count)), tone: .warning)
+      }
+      blocks.append(.table(rules))
+    }
+    return Section("Payloads", blocks)
+  }
+
+  private var connections: Section? {
+    guard !ledger.connections.isEmpty, trace == nil else { return nil }
+    var table = Table([
+      .init("client"), .init("topic"), .init("received", .right), .init("accepted", .right), .init("rejected with"),
+      .init("discarded", .right), .init("end"),
+    ])
+    for connection in ledger.connections.prefix(rows) {
+      table.add(
+        Prose(connection.client), Prose(connection.topic ?? "–"), Prose(grouped(connection.received)),
+        Prose(grouped(connection.accepted)), Prose(connection.rejected.map { "\($0.status)" } ?? "–"),
+        Prose(grouped(connection.discarded)), Prose(connection.end.rawValue.replacing("_", with: " ")))
+    }
+    var blocks: [Block] = [.table(table)]
+    let more = ledger.connections.count + ledger.connectionsOmitted - min(rows, ledger.connections.count)
+    if more > 0 { blocks.append(.paragraph(Prose("\(grouped(more)) more connections are not listed."))) }
+    return Section("Connections", blocks)
+  }
+}
+
+/// What accepted notifications became for devices.
+struct DeviceOutcomes {
+  private let devices: Ledger.Devices
+  private let accepted: Int
+
+  init(_ ledger: Ledger) { (devices, accepted) = (ledger.devices, ledger.gateway.accepted) }
+
+  var blocks: [Block] {
+    var table = Table([.init("accepted notifications"), .init("meaning"), .init("", .right), .init("share", .right)])
+    let rows: [(String, String, Int, Tone)] = [
+      ("delivered", "reached a device that is online", devices.delivered, .neutral),
+      ("stored", "wait for a device that is offline", devices.stored, .neutral),
+      ("coalesced", "replaced by a later one before the device came online", devices.coalesced, .neutral),
+      ("expired", "their expiration passed, or they were not to be stored", devices.expired, .warning),
+      ("dropped", "the store was full", devices.dropped, .warning),
+      ("uninstalled", "the app is gone: the token is on the feedback list", devices.uninstalled, .warning),
+    ]
+    for (name, meaning, count, tone) in rows where count > 0 {
+      table.add(
+        Prose(name), Prose(meaning), Prose(grouped(count)),
+        Prose(Unit.share.text(Double(count) / Double(max(1, accepted)))), tone: tone)
+    }
+    return [.table(table)]
+  }
+}
