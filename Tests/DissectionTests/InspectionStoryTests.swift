@@ -55,6 +55,23 @@ struct InspectionStoryTests {
     #expect(told == outcomes)
   }
 
+  @Test(
+    "Several responses on a connection, in any order, say of each notification what its story says",
+    arguments: [[2, 5, 8], [2, 8, 5], [5, 2, 8], [5, 8, 2], [8, 2, 5], [8, 5, 2], [5, 5, 5], [5, 2, 5]])
+  func responses(named: [UInt32]) throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    for number in 0...9 as ClosedRange<UInt32> { capture.client(line, push(number, device: UInt8(number))) }
+    for number in named { capture.server(line, refusal(8, number)) }
+    capture.finish(line, byServer: true)
+    capture.observe()
+    let truth = try withTemporaryFile(capture.bytes) { try tell($0).book.stories }
+    let stories = try #require(try capture.inspected().stories)
+    for outcome in StoryOutcome.allCases {
+      #expect(stories[outcome] == truth.count { $0.outcome == outcome.name }, "\(outcome)")
+    }
+  }
+
   @Test("Repeats beyond the window are not recognised, and the window is stated", arguments: [64, 4_096])
   func window(size: Int) throws {
     var capture = CaptureBuilder()
