@@ -114,6 +114,24 @@ struct RoundTripTests {
     }
   }
 
+  @Test("A frame that ends a little before or behind the usual items is read as its items say, or not at all")
+  func nearlyUsualLength() {
+    let rest: [UInt8] = [3, 0, 4, 1, 2, 3, 4, 4, 0, 4, 5, 6, 7, 8, 5, 0, 1, 9]
+    let more: [[UInt8]] = [[0], [0, 0], [6, 0, 0], [6, 0, 1], [6, 0, 1, 0], [5, 0, 1, 8], [6, 0, 2, 0, 0]]
+    for tail in rest.indices.map({ Array(rest.prefix($0)) }) + more.map({ rest + $0 }) {
+      var place = 0
+      while place + 2 < tail.count { place += 3 + Int(tail[place + 1]) << 8 + Int(tail[place + 2]) }
+      let isWhole = place == tail.count
+      for payload in [[], [0x7b, 0x7d], rest] as [[UInt8]] {
+        let frame = Frame.around(Frame.item(1, [7, 7]) + Frame.item(2, payload) + tail)
+        let fields = try? PushFields(parsing: frame.rawBytes)
+        #expect((fields != nil) == isWhole, "\(tail)")
+        let fitting = PushFields(fitting: frame.rawBytes)
+        #expect(fields == nil || fields == fitting, "\(tail)")
+      }
+    }
+  }
+
   @Test("Absent is not zero, and absent is not empty")
   func absence() throws {
     let nothing = try #require(try RecordKind.notification.parse(whole: Array(hex: "02 00000000")).notification)

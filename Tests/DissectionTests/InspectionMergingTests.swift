@@ -202,6 +202,32 @@ struct InspectionMergingTests {
     }
   }
 
+  @Test("What no recording shows by itself is found in all of them")
+  func onlyTogether() throws {
+    func recording(from port: UInt16) -> [UInt8] {
+      var capture = CaptureBuilder()
+      for number in 0..<6 as Range<UInt16> {
+        let line = capture.connect(from: port + number)
+        capture.client(line, push(1, device: UInt8(number), "from \(port)"))
+        if number < 2 { capture.server(line, refusal(8, 1)) }
+        capture.finish(line, byServer: number < 2)
+      }
+      return capture.bytes
+    }
+    try withTemporaryFile(recording(from: 40_001)) { first in
+      try withTemporaryFile(recording(from: 41_001)) { second in
+        let parts = try [first, second].map { InspectionReport.Part($0, try inspected([$0])) }
+        func counts(_ report: InspectionReport) -> [Int?] {
+          [.oneNotificationConnections, .tokensOfOtherEnvironment].map { kind in
+            report.findings.first { $0.kind == kind }?.count
+          }
+        }
+        for part in parts { #expect(counts(part.report) == [nil, nil]) }
+        #expect(counts(try InspectionReport.merging(parts).report) == [12, 4])
+      }
+    }
+  }
+
   @Test("Losses of a recording count once, and not in each of its parts")
   func losses() throws {
     try withTemporaryFile(hosts().bytes) { path in

@@ -40,7 +40,11 @@ struct InspectionStoryTests {
       let payload = String(decoding: content.payload, as: UTF8.self)
       #expect(error.payload == payload || payload.hasPrefix(error.payload?.dropLast().description ?? "none"))
     }
-    // Each discarded sending is in the outcomes of one response of its connection.
+    expectOutcomesOfResponses(report, truth)
+  }
+
+  /// Each discarded sending is in the outcomes of one response of its connection.
+  private func expectOutcomesOfResponses(_ report: InspectionReport, _ truth: [ToldStory]) {
     var outcomes: [Int: [String: Int]] = [:]
     for story in truth {
       for sending in story.sendings where sending.fate == .discarded {
@@ -53,6 +57,25 @@ struct InspectionStoryTests {
       }
     }
     #expect(told == outcomes)
+  }
+
+  @Test(
+    "Several responses on a connection, in any order, say of each notification what its story says",
+    arguments: [[2, 5, 8], [2, 8, 5], [5, 2, 8], [5, 8, 2], [8, 2, 5], [8, 5, 2], [5, 5, 5], [5, 2, 5]])
+  func responses(named: [UInt32]) throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    for number in 0...9 as ClosedRange<UInt32> { capture.client(line, push(number, device: UInt8(number))) }
+    for number in named { capture.server(line, refusal(8, number)) }
+    capture.finish(line, byServer: true)
+    capture.observe()
+    let truth = try withTemporaryFile(capture.bytes) { try tell($0).book.stories }
+    let report = try capture.inspected()
+    let stories = try #require(report.stories)
+    for outcome in StoryOutcome.allCases {
+      #expect(stories[outcome] == truth.count { $0.outcome == outcome.name }, "\(outcome)")
+    }
+    expectOutcomesOfResponses(report, truth)
   }
 
   @Test("Repeats beyond the window are not recognised, and the window is stated", arguments: [64, 4_096])

@@ -347,7 +347,12 @@ struct FeedbackListTests {
   func foreign() throws {
     try withTemporaryFolder { folder in
       let path = folder.appendingPathComponent("list").path
-      for contents in [Data("hello".utf8), Data(repeating: 0, count: 4_096)] {
+      // Our name where it belongs, in what is no database, and in what ends too early for one.
+      let (zeros, name) = (Data(repeating: 0, count: 68), Data("apnf".utf8))
+      let database = Data("SQLite format 3\0".utf8) + zeros.dropFirst(16)
+      for contents in [
+        Data("hello".utf8), Data(repeating: 0, count: 4_096), zeros + name + zeros, database + name,
+      ] {
         try contents.write(to: URL(fileURLWithPath: path))
         let error = #expect(throws: FeedbackListError.self) { try FeedbackList(path: path) }
         #expect(error?.kind == .notAFeedbackList)

@@ -1,4 +1,5 @@
 import BinaryProtocol
+import Bytes
 import Glibc
 import Measurement
 import TLSFoundation
@@ -73,6 +74,26 @@ struct RejectionTests {
     #expect(answers == [[], response(.invalidToken, 3), [], response(.invalidTopicSize, 5), []])
     #expect(ledger.gateway.rejected == ["8": 1, "6": 1])
     #expect(ledger.gateway.accepted == 3)
+  }
+
+  @Test(
+    "A push with priority 10 that shows nothing is refused once, and counted where payloads are",
+    arguments: [false, true], [false, true])
+  func silentAtOnce(judges: Bool, checks: Bool) async throws {
+    let (answer, ledger) = try await Simulation.run {
+      $0.payloads = judges ? PayloadScrutiny() : nil
+      $0.rules.push.checksPriority = checks
+    } body: { simulation in
+      var silent = ByteWriter()
+      // Command 1 implies priority 10.
+      BinaryFrame.encodeEnhanced(
+        identifier: 7, expiration: 0, token: token(7).rawBytes,
+        payload: Array(#"{"aps":{"content-available":1}}"#.utf8).rawBytes, into: &silent)
+      return try simulation.client().exchange(Array(copying: silent.bytes))
+    }
+    #expect(answer == (checks ? response(.processingError, 7) : []))
+    #expect(ledger.gateway.rejected == (checks ? ["1": 1] : [:]) && ledger.gateway.accepted == (checks ? 0 : 1))
+    #expect(ledger.payloads?.kinds == (judges ? ["background": 1] : nil))
   }
 
   @Test("An empty topic, or one of over 255 bytes, is refused at the first notification", arguments: [0, 1, 255, 256])

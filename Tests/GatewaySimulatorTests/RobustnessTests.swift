@@ -31,6 +31,25 @@ struct RobustnessTests {
     #expect(ledger.connections.map(\.end) == [.handshakeFailed])
   }
 
+  @Test("The log says why a handshake failed")
+  func failedHandshake() async throws {
+    try await inTemporaryFolder { folder in
+      let path = folder.appendingPathComponent("log").path
+      let log = try EventLog(path: path)
+      try await Simulation.run(tls: true, log: log) { simulation in
+        let client = try simulation.client(raw: true)
+        _ = client.sendSome(Array("GET / HTTP/1.1\r\n\r\n".utf8))
+        let hasFailed = await simulation.wait { $0.gateway.handshakeFailures == 1 }
+        #expect(hasFailed)
+        client.close()
+      }
+      log.close()
+      let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+      let failures = lines.filter { $0.contains(#""event":"handshake_failed""#) }
+      #expect(failures.count == 1 && failures[0].contains("http request"), "\(failures)")
+    }
+  }
+
   @Test("1 MB of garbage, and a good client beside it", arguments: 0..<4, [false, true])
   func garbage(seed: UInt64, tls: Bool) async throws {
     let (answer, ledger) = try await Simulation.run(tls: tls) { simulation in

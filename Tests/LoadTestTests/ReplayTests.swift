@@ -121,6 +121,18 @@ struct ReplayTests {
     }
   }
 
+  @Test("Whoever writes a recorded notification is told that it has no token, so that its refusal is expected")
+  func faults() throws {
+    let replay = try Records.replay([
+      Records.notification(1), #"{"type":"notification","command":2,"identifier":1,"token":"","payload_length":0}"#,
+      #"{"type":"notification","command":1,"token":"","payload_length":0}"#, Records.notification(2),
+    ])
+    let workload = try Workload(WorkloadPlan(), replay: replay)
+    var output = ByteWriter()
+    let faults = (0..<4 as Range<UInt64>).map { workload.encode($0, into: &output) }
+    #expect(faults == [nil, .missingToken, .missingToken, nil])
+  }
+
   @Test("Frames whose items did not fit are counted and not sent again as others")
   func malformed() throws {
     let whole = Records.notification(1)

@@ -150,6 +150,9 @@ struct TemplateTests {
       (#"{"aps":{"sound":"default"},"a":1}"#, #"{"aps":{"sound":"beep.mp3"},"a":1}"#),
       (#"{"aps":{"alert":"x"},"a":"b"}"#, #"{"aps":{"alert":"x"},"a":null}"#),
       (#"{"mdm":"a","x":1}"#, #"{"mdm":"","x":1}"#),
+      // Keys are no data, however deep they are.
+      (#"{"aps":{"alert":"x"},"of":{"a":"b"}}"#, #"{"aps":{"alert":"x"},"of":{"c":"b"}}"#),
+      (#"{"aps":{"alert":"x"},"of":[{"a":{"b":1}}]}"#, #"{"aps":{"alert":"x"},"of":[{"a":{"long":1}}]}"#),
     ])
   func other(template: String, payload: String) {
     #expect(Self.matches(template, template) && !Self.matches(template, payload))

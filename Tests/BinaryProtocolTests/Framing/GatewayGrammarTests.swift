@@ -222,7 +222,10 @@ struct GatewayGrammarTests {
     let bracket = Array("{x".utf8)
     let none: [UInt8] = [2, 0, 0, 0, 1, 9]
     let overrun: [UInt8] = [2, 0, 0, 0, 3, 1, 0, 9]
-    let holding = Self.enhanced(Self.noJSON + Self.framed((1, Self.token), (2, Self.json)))
+    let holding = Self.enhanced(Self.noJSON + framed)
+    // Before the whole frame, what may be the header of one that does not end within the record.
+    let header: [UInt8] = [2, 0, 0, 0x10, 0, 2, 0x0f, 0xf0]
+    let holdingTwo = Self.enhanced(Self.noJSON + header + framed)
     let cases: [(record: [UInt8], rest: [UInt8], isBelieved: Bool)] = [
       (framed, [], true), (framed, [2], true), (framed, none, true), (framed, [0, 0, 0], true), (framed, [3], true),
       (odd, [], true), (odd, none, true), (odd, [0, 0, 0], false), (odd, [1], true), (odd, [3], false),
@@ -236,7 +239,8 @@ struct GatewayGrammarTests {
       (Self.enhanced(Self.noJSON), [], true), (Self.enhanced(Self.noJSON), [1], true),
       (Self.enhanced([]), [], true), (Self.enhanced([]), [2], true), (Self.enhanced([]), none, false),
       (Self.simple(bracket), none, true), (Self.simple(Self.noJSON), none, false), (Self.simple([]), [3], false),
-      (holding, [], false), (holding, [1], false),
+      (holding, [], false), (holding, [1], false), (holdingTwo, [], false), (holdingTwo, [1], false),
+      (Self.enhanced(Self.noJSON + header), [], true),
     ]
     for (record, rest, isBelieved) in cases {
       let said = Self.grammar.isTrustworthy(record.rawBytes, followedBy: rest.rawBytes)

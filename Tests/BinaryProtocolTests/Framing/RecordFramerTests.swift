@@ -97,6 +97,39 @@ struct RecordFramerTests {
     #expect(conversation.framer.isStraight)
   }
 
+  @Test("Damage that came in several pieces has the mark of the piece in which it ends")
+  func severalPieces() {
+    var conversation = Conversation()
+    #expect(conversation.say([7, 7]) == [] && conversation.say([7]) == [])
+    #expect(
+      conversation.say([7, 7] + Self.response(1)) == [
+        "unknown response command 7 with status 7 [7, 7, 7, 7, 7] at 0, 5, mark 3", "record 1 at 5, mark 3",
+      ])
+  }
+
+  @Test("Where a record with a gap ends with the stream, what looks like a record within it is none")
+  func endsWithStream() {
+    var random = SeededGenerator(seed: 2)
+    let inner = random.notification(command: 2)
+    let payload = [UInt8](repeating: 0xee, count: 40) + inner + [0xee, 0xee, 0xee]
+    let outer = written {
+      BinaryFrame.encodeEnhanced(
+        identifier: 0x5555_5555, expiration: 0x7b7b_7b7b, token: [UInt8](repeating: 0xaa, count: 32).rawBytes,
+        payload: payload.rawBytes, into: &$0)
+    }
+    func records(_ bytes: [UInt8]) -> [[UInt8]] {
+      // The header says how long the record is.
+      let pieces: [Piece] = [.bytes(Array(bytes[..<50])), .gap(10), .bytes(Array(bytes[60...]))]
+      let run = FramerRun(.standard, pieces)
+      #expect(run.tilesTheStream)
+      return run.records.map(\.bytes)
+    }
+    #expect(records(outer) == [])
+    #expect(records(outer + inner) == [inner])
+    // Where the stream ends earlier, the header may be wrong.
+    #expect(records(Array(outer.dropLast())) == [inner])
+  }
+
   @Test("A header before a gap tells where the next record begins")
   func expected() {
     var conversation = Conversation()

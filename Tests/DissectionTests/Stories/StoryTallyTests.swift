@@ -68,6 +68,35 @@ struct StoryTallyTests {
 
   private func hex(_ bytes: [UInt8]) -> String { bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
 
+  @Test("A loss says when the first and the last of its notifications was sent again", arguments: 1...3)
+  func resent(count: Int) throws {
+    var capture = CaptureBuilder()
+    let bad = capture.connect(from: 40_001)
+    for number in [9, 1, 2, 3] as [UInt8] { capture.client(bad, push(UInt32(number), device: number)) }
+    capture.server(bad, refusal(8, 9))
+    let response = capture.milliseconds
+    capture.finish(bad, byServer: true)
+    let good = capture.connect(from: 40_002)
+    var times: [Double] = []
+    for number in 1...UInt8(count) {
+      capture.milliseconds += 2_000
+      capture.client(good, push(UInt32(number), device: number))
+      times.append(Double(capture.milliseconds - response) / 1_000)
+    }
+    capture.finish(good)
+    let tally = StoryTally(listed: 10)
+    try withTemporaryFile(capture.bytes) { path in
+      let collector = StoryCollector(StoryCollector.Options(), into: tally)
+      var dissection = Dissection(into: collector, options: DissectionOptions())
+      _ = try dissection.read(try .open(path, options: DissectionOptions().capture), source: path) { _ in true }
+      dissection.finish()
+      try collector.write()
+    }
+    let loss = try #require(tally.stories.losses.first)
+    #expect(tally.stories.losses.count == 1 && loss.sentAgain == count)
+    #expect(loss.firstResentS == times.first && loss.lastResentS == times.last)
+  }
+
   @Test("No more refusals and connections are listed than the limit") func limit() throws {
     let tally = StoryTally(listed: 1)
     var story = StoryRecord(

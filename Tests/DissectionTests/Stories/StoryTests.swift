@@ -140,18 +140,14 @@ struct StoryTests {
     #expect(book.stories.flatMap(\.sendings).count { $0.fate == .accepted } == fates.accepted)
     #expect(book.stories.flatMap(\.sendings).count { $0.fate == .rejected } == fates.rejected)
   }
-}
-
-extension String {
-  fileprivate var leftPadded: String { count < 2 ? "0" + self : self }
 
   @Test("Times to recovery are the values that half and 99 % do not exceed", arguments: [1, 2, 99, 100, 101, 200, 250])
   func recovery(count: UInt32) throws {
     var capture = CaptureBuilder()
     let bad = capture.connect(from: 40_001)
-    capture.client(bad, push(0, device: 99))
+    capture.client(bad, push(count + 1, device: 99))
     for number in 1...count { capture.client(bad, push(number, device: 1, "number \(number)")) }
-    capture.server(bad, refusal(8, 0))
+    capture.server(bad, refusal(8, count + 1))
     capture.finish(bad, byServer: true)
     let good = capture.connect(from: 40_002)
     // The last ones first, so that each takes another time.
@@ -171,4 +167,8 @@ extension String {
       #expect(value == least, "\(share) %")
     }
   }
+}
+
+extension String {
+  fileprivate var leftPadded: String { count < 2 ? "0" + self : self }
 }
