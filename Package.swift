@@ -299,3 +299,11 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// `Scripts/races` builds the tests of a few targets: their names, separated by spaces.
+if let names = Context.environment["APNSCOPE_TEST_TARGETS"] {
+  let wanted = Set(names.split(separator: " ").map(String.init))
+  package.targets.removeAll { target in
+    (target.type == .test || target.name.hasSuffix("Example")) && !wanted.contains(target.name)
+  }
+}

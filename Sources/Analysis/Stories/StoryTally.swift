@@ -21,7 +21,8 @@ package final class StoryTally: StorySink {
   private var discarded: SendingRecord?
   /// Its discarded sendings that no other has followed so far.
   private var pending = 0
-  private var isAccepted = false
+  /// One of its sendings was accepted or rejected.
+  private var isDecided = false
 
   /// What became of the notifications that were discarded on a connection.
   private struct Loss {
@@ -54,7 +55,7 @@ package final class StoryTally: StorySink {
     guard let story else { return }
     if let discarded, sending.relation.resent > 0 { note(sending, resending: discarded) }
     switch sending.fate {
-    case .accepted: isAccepted = true
+    case .accepted: isDecided = true
     case .unknown: break
     case .discarded:
       discarded = sending
@@ -63,6 +64,7 @@ package final class StoryTally: StorySink {
       guard losses[sending.connection] != nil || losses.count < listed else { return }
       losses[sending.connection, default: Loss()].outcomes[story.outcome, default: 0] += 1
     case .rejected:
+      isDecided = true
       guard report.refusals.count < listed else { return }
       let payload = story.payload ?? []
       report.refusals.append(
@@ -86,10 +88,10 @@ package final class StoryTally: StorySink {
   }
 
   package func endStory() {
-    // A gateway may read what it discards after it has accepted the same on another connection.
-    if story?.isSelected == true, !isAccepted { report.notSentAgain += pending }
+    // A gateway may read what it discards after it has decided on the same on another connection.
+    if story?.isSelected == true, !isDecided { report.notSentAgain += pending }
     story = nil
-    (discarded, pending, isAccepted) = (nil, 0, false)
+    (discarded, pending, isDecided) = (nil, 0, false)
   }
 
   package func receive(_ token: TokenRecord) {

@@ -12,8 +12,8 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var discarded = 0
   /// The part of `discarded` that was sent again, with any outcome.
   public var sentAgain = 0
-  /// The part of `discarded` that was not sent again, of notifications that were not accepted. What is in neither part
-  /// was accepted before the gateway read what it discarded.
+  /// The part of `discarded` that was not sent again, of notifications that were neither accepted nor rejected. What is
+  /// in neither part was decided on another connection before the gateway read what it discarded.
   public var notSentAgain = 0
   /// Seconds from an error response to the sending again of what it discarded.
   public var resend: RecoveryTimes?

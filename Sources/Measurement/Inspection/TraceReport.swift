@@ -200,7 +200,7 @@ extension TraceReport {
     /// The number of discarded sendings that were sent again, and the times from the error response to that.
     public var sentAgain = 0
     public var resend: RecoveryTimes?
-    /// The discarded sendings of notifications that no sending followed, and none of which was accepted.
+    /// The discarded sendings that no other followed, of notifications of which no sending was accepted or rejected.
     public var notSentAgain = 0
     /// Tokens that were listed by feedback, or rejected with status 8, after they were last accepted.
     public var deadTokens = 0

@@ -7,7 +7,7 @@ extension Schema {
     Field("sent_again", .integer, "The part of `discarded` that was sent again."),
     Field(
       "not_sent_again", .integer,
-      "The part of `discarded` that was not sent again, of notifications that were not accepted. What is in neither part was accepted before the gateway read what it discarded."
+      "The part of `discarded` that was not sent again, of notifications that were neither accepted nor rejected. What is in neither part was decided on another connection before the gateway read what it discarded."
     ),
     Field(
       "resend", .object(spans), "From an error response to the sending again of what it discarded.",
