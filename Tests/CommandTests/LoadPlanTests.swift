@@ -204,7 +204,7 @@ struct LoadPlanTests {
         (["--tls", "9"], "a TLS version, e.g. 1.2"), (["--speed", "0"], "a factor from 1e-6"),
         (["--segment", "1/9223372036854775807"], "--segment"), (["--segment", "2/4611686018427387904"], "--segment"),
         (["--segment", "1/1000001"], "--segment"), (["--threshold", "speed>1"], "send_lag_p99"),
-        (["--threshold", "unknown=1"], "no < or >"), (["--threshold", "unknown<many"], "is not a number"),
+        (["--threshold", "unknown"], "no <, > or ="), (["--threshold", "unknown<many"], "is not a number"),
         (["--threshold", "send_lag_p99<5"], "has no unit"), (["--for", "0s"], "--for must be more than 0s"),
         (["--stage", "2s:1000/s", "--warm-up", "10s"], "--warm-up is as long as"),
       ]))

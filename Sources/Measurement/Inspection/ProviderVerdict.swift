@@ -25,7 +25,7 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var notificationsPerRead: Distribution?
   /// Visits of the feedback service, and what was sent regardless of it.
   public var feedback = Feedback()
-  /// Error responses in the order of their connections' ends, up to a limit.
+  /// Error responses in the order of their connections' ends, up to a limit; without tokens and payloads.
   public var errors: [InspectionReport.ErrorRow] = []
   public var errorsOmitted = 0
   /// Notifications that arrived and were left out, because the gateway's recorder was behind.
@@ -94,7 +94,12 @@ extension ProviderVerdict {
     feedback.listedTokens = report.feedback.tokens
     feedback.sentToListed = report.feedback.sentToLater
     feedback.sentToListedTokens = report.feedback.sentToLaterTokens
-    errors = inspection.errors
+    errors = inspection.errors.map { row in
+      var row = row
+      // A ledger has no private content; records do.
+      (row.token, row.payload) = (nil, nil)
+      return row
+    }
     errorsOmitted = max(0, inspection.errorCount - errors.count)
     findings = inspection.findings
     takeReconnects(report)

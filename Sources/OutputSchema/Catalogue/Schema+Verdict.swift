@@ -56,7 +56,7 @@ extension Schema {
 
   /// An error response, and what the provider did after it.
   private static let answer =
-    listedResponse + [
+    listedResponse.filter { !["file", "packet", "token", "payload"].contains($0.name) } + [
       Field(
         "first_resent_s", .number, "From it to the first sending again of what it discarded.", unit: .seconds,
         when: "any was sent again after it"),

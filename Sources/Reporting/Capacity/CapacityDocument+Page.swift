@@ -77,46 +77,11 @@ extension CapacityDocument {
         note: [ending.rawValue.replacing("_", with: " "), rangeText].compactMap { $0 }.joined(separator: ", "),
         tone: tone)
     ]
-    if let plan = analysis.plan {
-      figures.append(
-        Figure(
-          "network", Unit.bytesPerSecond.text(plan.networkBitsPerS / 8),
-          note:
-            "at \(Unit.perSecond.text(plan.demandPerS ?? sustainedPerS ?? 0)), \(significant(plan.bytesEach, 3)) B each"
-        ))
-      figures.append(
-        Figure("generator's memory", Unit.bytes.text(Double(plan.memoryBytes)), note: "the most of all trials"))
-      if let first = plan.cases.first, let target {
-        figures.append(
-          Figure(
-            "\(Unit.count.text(Double(target.notifications))) take", Unit.seconds.text(first.secondsForTarget ?? 0),
-            note: "over \(connections == 1 ? "1 connection" : "\(connections) connections")"))
-        if let within = target.withinS {
-          figures.append(
-            Figure(
-              "connections, within \(Unit.seconds.text(within))", first.connections.map { grouped($0) } ?? "not known",
-              note: "at \(Unit.perSecond.text(plan.demandPerS ?? 0))"
-                + (first.hosts.map { ", from \(grouped($0)) hosts" } ?? "")))
-        }
-      }
-    }
+    if let plan = analysis.plan { figures += self.figures(plan) }
     var blocks: [Block] = [
       .callout(tone, Prose("\(conclusion.prefix(1).uppercased())\(conclusion.dropFirst()).")), .figures(figures),
     ]
-    if let plan = analysis.plan {
-      blocks.append(.heading("Cost of errors"))
-      blocks.append(.table(Self.table(of: plan, hasDemand: plan.demandPerS != nil)))
-      blocks += plan.notes.map { .callout(.warning, Prose($0)) }
-      if plan.cases.count > 1 {
-        blocks.append(
-          .paragraph(
-            "Accepted, sendings and reconnects of the first row were measured; below it they are the goodput law's."))
-      }
-      blocks.append(
-        .paragraph(
-          "Connections are planned at \(Unit.share.text(CampaignPlan.headroom)) of their sustained rate, hosts at the same share of their cores plus one spare."
-        ))
-    }
+    if let plan = analysis.plan { blocks += Self.costs(plan) }
     blocks += analysis.warnings.map { .callout(.warning, Prose($0)) }
     if sustainedRange != nil {
       blocks.append(
@@ -125,6 +90,49 @@ extension CapacityDocument {
         ))
     }
     return Section("Result", blocks)
+  }
+
+  private func figures(_ plan: CampaignPlan) -> [Figure] {
+    var figures: [Figure] = []
+    figures.append(
+      Figure(
+        "network", Unit.bytesPerSecond.text(plan.networkBitsPerS / 8),
+        note:
+          "at \(Unit.perSecond.text(plan.demandPerS ?? sustainedPerS ?? 0)), \(significant(plan.bytesEach, 3)) B each"
+      ))
+    figures.append(
+      Figure("generator's memory", Unit.bytes.text(Double(plan.memoryBytes)), note: "the most of all trials"))
+    if let first = plan.cases.first, let target {
+      figures.append(
+        Figure(
+          "\(Unit.count.text(Double(target.notifications))) take", Unit.seconds.text(first.secondsForTarget ?? 0),
+          note: "over \(connections == 1 ? "1 connection" : "\(connections) connections")"))
+      if let within = target.withinS {
+        figures.append(
+          Figure(
+            "connections, within \(Unit.seconds.text(within))", first.connections.map { grouped($0) } ?? "not known",
+            note: "at \(Unit.perSecond.text(plan.demandPerS ?? 0))"
+              + (first.hosts.map { ", from \(grouped($0)) hosts" } ?? "")))
+      }
+    }
+    return figures
+  }
+
+  private static func costs(_ plan: CampaignPlan) -> [Block] {
+    var blocks: [Block] = []
+    blocks.append(.heading("Cost of errors"))
+    blocks.append(.table(table(of: plan, hasDemand: plan.demandPerS != nil)))
+    blocks += plan.notes.map { .callout(.warning, Prose($0)) }
+    if plan.cases.count > 1 {
+      blocks.append(
+        .paragraph(
+          "Accepted, sendings and reconnects of the first row were measured; below it they are the goodput law's."))
+    }
+    blocks.append(
+      .paragraph(
+        "Connections are planned at \(Unit.share.text(CampaignPlan.headroom)) of their sustained rate, hosts at the same share of their cores plus one spare."
+      ))
+    return blocks
   }
 
   private static func table(of plan: CampaignPlan, hasDemand: Bool) -> Table {

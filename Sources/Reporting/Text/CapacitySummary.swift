@@ -7,66 +7,76 @@ package struct CapacitySummary: Sendable {
   package init(_ document: CapacityDocument) {
     let analysis = CapacityAnalysis(document)
     var lines = [document.conclusion]
-    if let plan = analysis.plan {
-      if let target = document.target, let first = plan.cases.first {
-        let time = first.secondsForTarget.map(Unit.seconds.text) ?? "-"
-        lines.append("target         \(grouped(target.notifications)) take \(time) at that rate")
-        if let within = target.withinS, let demand = plan.demandPerS {
-          let needs =
-            first.connections.map { counted($0, "connection") } ?? "more connections than were measured"
-          let hosts = first.hosts.map { ", \($0) hosts like this one (one may fail)" } ?? ""
-          lines.append(
-            "               within \(Unit.seconds.text(within)): \(Unit.perSecond.text(demand)), \(needs)\(hosts)")
-        }
-      }
-      lines.append(
-        "network        \(Unit.bytesPerSecond.text(plan.networkBitsPerS / 8)), \(fixed(plan.bytesEach, 0)) B a notification before TLS; generator \(Unit.bytes.text(Double(plan.memoryBytes)))"
-      )
-    }
-    if let law = analysis.scalability {
-      lines.append(
-        "connections    X(N) = γN / (1 + α(N−1) + βN(N−1)): γ \(Unit.perSecond.text(law.gamma))\(error(law.gammaHalfWidth, 0)), α \(fixed(law.alpha, 4))\(error(law.alphaHalfWidth, 4)), β \(fixed(law.beta, 6))\(error(law.betaHalfWidth, 6)), R² \(fixed(law.rSquared, 3)), \(law.points) points\(law.gammaHalfWidth == nil ? "" : "; ± 95 %")"
-      )
-      if let check = law.check { lines.append("               \(sentence(check, "at \(Int(nearest: check.at))"))") }
-    }
-    if let law = analysis.goodput {
-      lines.append(
-        "errors         G = N / ((N+L)/R + T): R \(Unit.perSecond.text(law.streamingPerS)), L \(fixed(law.discardedPerError, 1)), T \(Unit.milliseconds.text(law.downtimeMs))"
-      )
-      if let check = law.check { lines.append("               \(sentence(check, "at \(Unit.share.text(check.at))"))") }
-    }
-    if let plan = analysis.plan, plan.cases.count > 1 {
-      var rows = [["               share of errors", "accepted", "sendings each", "reconnects", "target takes"]]
-      for one in plan.cases {
-        rows.append([
-          "               \(plan.shareText(one))", Unit.perSecond.text(one.acceptedPerS),
-          fixed(one.sendingsEach, 3), Unit.perSecond.text(one.reconnectsPerS),
-          one.secondsForTarget.map(Unit.seconds.text) ?? "-",
-        ])
-      }
-      lines += aligned(rows)
-    }
-    if let law = analysis.batching {
-      func part(_ value: Double, _ halfWidth: Double?) -> String {
-        Unit.microseconds.text(value) + (halfWidth.map { " ± " + Unit.microseconds.text($0) } ?? "")
-      }
-      lines.append(
-        "batches        "
-          + (law.notShown
-            ?? "generator's time F/b + V: F \(part(law.perWriteUs, law.perWriteHalfWidthUs)) a write, V \(part(law.perNotificationUs, law.perNotificationHalfWidthUs)) a notification; ± 95 %")
-      )
-    }
+    if let plan = analysis.plan { lines += Self.campaign(plan, document.target) }
+    lines += Self.laws(analysis)
+    if let plan = analysis.plan, plan.cases.count > 1 { lines += aligned(Self.cases(plan)) }
+    if let law = analysis.batching { lines.append(Self.batches(law)) }
     let verdicts = [CapacityTrial.Verdict.passed, .failed, .void, .measured]
       .map { verdict in (verdict, document.trials.count { $0.verdict == verdict }) }.filter { $0.1 > 0 }
     lines.append(
       "trials         \(document.trials.count): \(verdicts.map { "\($0.1) \($0.0.rawValue)" }.joined(separator: ", "))")
     lines += (analysis.warnings + (analysis.plan?.notes ?? [])).map { "! \($0)" }
     text = lines.joined(separator: "\n")
+  }
 
+  private static func campaign(_ plan: CampaignPlan, _ target: CapacityDocument.Target?) -> [String] {
+    var lines: [String] = []
+    if let target, let first = plan.cases.first {
+      let time = first.secondsForTarget.map(Unit.seconds.text) ?? "-"
+      lines.append("target         \(grouped(target.notifications)) take \(time) at that rate")
+      if let within = target.withinS, let demand = plan.demandPerS {
+        let needs = first.connections.map { counted($0, "connection") } ?? "more connections than were measured"
+        let hosts = first.hosts.map { ", \($0) hosts like this one (one may fail)" } ?? ""
+        lines.append(
+          "               within \(Unit.seconds.text(within)): \(Unit.perSecond.text(demand)), \(needs)\(hosts)")
+      }
+    }
+    lines.append(
+      "network        \(Unit.bytesPerSecond.text(plan.networkBitsPerS / 8)), \(fixed(plan.bytesEach, 0)) B a notification before TLS; generator \(Unit.bytes.text(Double(plan.memoryBytes)))"
+    )
+    return lines
+  }
+
+  /// The laws of connections and errors, each with its check.
+  private static func laws(_ analysis: CapacityAnalysis) -> [String] {
     func error(_ value: Double?, _ places: Int) -> String { value.map { " ± \(fixed($0, places))" } ?? "" }
     func sentence(_ check: CapacityAnalysis.Check, _ place: String) -> String {
-      "\(place): \(Unit.perSecond.text(check.predictedPerS)) predicted, \(Unit.perSecond.text(check.measuredPerS)) measured (\(check.deviation >= 0 ? "+" : "")\(fixed(check.deviation * 100, 1)) %)"
+      "               \(place): \(Unit.perSecond.text(check.predictedPerS)) predicted, \(Unit.perSecond.text(check.measuredPerS)) measured (\(check.deviation >= 0 ? "+" : "")\(fixed(check.deviation * 100, 1)) %)"
     }
+    var lines: [String] = []
+    if let law = analysis.scalability {
+      lines.append(
+        "connections    X(N) = γN / (1 + α(N−1) + βN(N−1)): γ \(Unit.perSecond.text(law.gamma))\(error(law.gammaHalfWidth, 0)), α \(fixed(law.alpha, 4))\(error(law.alphaHalfWidth, 4)), β \(fixed(law.beta, 6))\(error(law.betaHalfWidth, 6)), R² \(fixed(law.rSquared, 3)), \(law.points) points\(law.gammaHalfWidth == nil ? "" : "; ± 95 %")"
+      )
+      if let check = law.check { lines.append(sentence(check, "at \(Int(nearest: check.at))")) }
+    }
+    if let law = analysis.goodput {
+      lines.append(
+        "errors         G = N / ((N+L)/R + T): R \(Unit.perSecond.text(law.streamingPerS)), L \(fixed(law.discardedPerError, 1)), T \(Unit.milliseconds.text(law.downtimeMs))"
+      )
+      if let check = law.check { lines.append(sentence(check, "at \(Unit.share.text(check.at))")) }
+    }
+    return lines
+  }
+
+  private static func cases(_ plan: CampaignPlan) -> [[String]] {
+    [["               share of errors", "accepted", "sendings each", "reconnects", "target takes"]]
+      + plan.cases.map { one in
+        [
+          "               \(plan.shareText(one))", Unit.perSecond.text(one.acceptedPerS),
+          fixed(one.sendingsEach, 3), Unit.perSecond.text(one.reconnectsPerS),
+          one.secondsForTarget.map(Unit.seconds.text) ?? "-",
+        ]
+      }
+  }
+
+  private static func batches(_ law: CapacityAnalysis.Batching) -> String {
+    func part(_ value: Double, _ halfWidth: Double?) -> String {
+      Unit.microseconds.text(value) + (halfWidth.map { " ± " + Unit.microseconds.text($0) } ?? "")
+    }
+    return "batches        "
+      + (law.notShown
+        ?? "generator's time F/b + V: F \(part(law.perWriteUs, law.perWriteHalfWidthUs)) a write, V \(part(law.perNotificationUs, law.perNotificationHalfWidthUs)) a notification; ± 95 %")
   }
 
   /// A trial in one line, for standard error.

@@ -5,10 +5,15 @@ package struct LoadSummary: Sendable {
   package let text: String
 
   package init(_ result: RunResult) {
+    let lines = Self.counts(result) + Self.times(result) + Self.checks(result)
+    text = lines.joined(separator: "\n")
+  }
+
+  private static func counts(_ result: RunResult) -> [String] {
     let (notifications, sendings, connections) = (result.notifications, result.sendings, result.connections)
     var lines = [
       result.measuredS > 0
-        ? "rate           \(Self.rates(result)), limited by the \(result.verdict.limitedBy.rawValue)"
+        ? "rate           \(rates(result)), limited by the \(result.verdict.limitedBy.rawValue)"
         : "rate           \(result.merged?.together == false ? "none: the segments did not run together" : "not measured")",
       "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
       "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) of them again, \(counted(sendings.binary.markers, "marker"))",
@@ -34,14 +39,18 @@ package struct LoadSummary: Sendable {
     }
     let closed = connections.closed.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }
     lines.append(
-      "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed\(Self.reason(connections)); closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
+      "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed\(reason(connections)); closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
     )
     if let refused = connections.refused, refused > 0 {
       lines.append("refused        \(grouped(refused)) of the opened connections, before anything on them was settled")
     }
+    return lines
+  }
+
+  private static func times(_ result: RunResult) -> [String] {
     let latency = result.latency
     let window = result.measuredBy == nil ? "" : "measured phase"
-    lines += Self.table(
+    var lines = table(
       window,
       [
         ("send lag", latency.sendLagUs), ("  own", latency.sendLagOwnUs), ("  gateway's", latency.sendLagGatewayUs),
@@ -51,7 +60,7 @@ package struct LoadSummary: Sendable {
       ])
     let reasons = result.batches.flushReasons.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }
     lines.append("flushed        \(reasons.isEmpty ? "-" : reasons.joined(separator: ", "))")
-    lines += Self.table(
+    lines += table(
       "whole run",
       [
         ("TCP connect", result.ofWholeRun(\.tcpConnectUs)), ("TLS handshake", result.ofWholeRun(\.tlsHandshakeUs)),
@@ -60,8 +69,12 @@ package struct LoadSummary: Sendable {
     lines.append(
       "resources      \(tenths(result.resources.cpuUserS + result.resources.cpuSystemS)) of processor time, \(result.resources.maxRssBytes >> 20) MiB"
     )
-    for invariant in result.verdict.invariants {
-      lines.append("\(invariant.holds ? "✓" : "✗") \(invariant.name)\(invariant.holds ? "" : "  \(invariant.detail)")")
+    return lines
+  }
+
+  private static func checks(_ result: RunResult) -> [String] {
+    var lines = result.verdict.invariants.map { invariant in
+      "\(invariant.holds ? "✓" : "✗") \(invariant.name)\(invariant.holds ? "" : "  \(invariant.detail)")"
     }
     lines += result.verdict.thresholds.map(\.line)
     let verdictReasons = result.verdict.reasons ?? []
@@ -69,7 +82,7 @@ package struct LoadSummary: Sendable {
     for warning in result.warnings where result.verdict.outcome != .failed || !verdictReasons.contains(warning) {
       lines.append("! \(warning)")
     }
-    text = lines.joined(separator: "\n")
+    return lines
   }
 
   private static func rates(_ result: RunResult) -> String {

@@ -38,7 +38,6 @@ struct Compare: ParsableCommand {
         apnscope compare --figure error_p99 --figure recover_p99 a?.json -- b?.json
         apnscope compare --format json a?.json -- b?.json |
           jq '.figures[] | select(.judgement == "worse")'
-
         apnscope compare --fail-on worse --junit compare.xml a?.json -- b?.json
 
       Exit codes: 0 done, whatever differs; 64 usage; 65 a file is not a result of a load, or has another schema; 66 cannot \
