@@ -148,7 +148,7 @@ public struct BinarySession: Sendable {
     if response.identifier == 0, response.status != .noError {
       switch meaningOfZero(response.status, found: named, sent: sent) {
       case .names(let index): (named, candidates) = (index, max(1, candidates))
-      case .nothing: (named, candidates) = (nil, 0)
+      case .nothing: named = nil
       case .ambiguous:
         unresolvedResponses += 1
         return Naming(notification: nil, accepted: nil, candidates: candidates, isAmbiguous: true)

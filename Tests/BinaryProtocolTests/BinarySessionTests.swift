@@ -72,6 +72,9 @@ struct BinarySessionTests {
     // An answer with a wrong identifier.
     #expect(talk.receive(.invalidToken, 9).notification == 8)
     #expect(talk.fates == [6, 1, 3, 0])
+    // It counts what it names among the accepted ones where its status does.
+    #expect(talk.named(.invalidToken, 3) == .init(2, accepted: 2) && talk.named(.shutdown, 3) == .init(2, accepted: 3))
+    #expect(talk.named(.invalidToken, 9) == .init(8, accepted: 7) && talk.named(.noError, 9) == .init(8, accepted: 8))
     talk.write(11...12)
     talk.session.settle(accepted: 6, rejects: false, discards: true)
     #expect(talk.fates == [6, 1, 5, 0])

@@ -119,17 +119,32 @@ struct RoundTripTests {
     let rest: [UInt8] = [3, 0, 4, 1, 2, 3, 4, 4, 0, 4, 5, 6, 7, 8, 5, 0, 1, 9]
     let more: [[UInt8]] = [[0], [0, 0], [6, 0, 0], [6, 0, 1], [6, 0, 1, 0], [5, 0, 1, 8], [6, 0, 2, 0, 0]]
     for tail in rest.indices.map({ Array(rest.prefix($0)) }) + more.map({ rest + $0 }) {
-      var place = 0
-      while place + 2 < tail.count { place += 3 + Int(tail[place + 1]) << 8 + Int(tail[place + 2]) }
-      let isWhole = place == tail.count
       for payload in [[], [0x7b, 0x7d], rest] as [[UInt8]] {
-        let frame = Frame.around(Frame.item(1, [7, 7]) + Frame.item(2, payload) + tail)
-        let fields = try? PushFields(parsing: frame.rawBytes)
-        #expect((fields != nil) == isWhole, "\(tail)")
-        let fitting = PushFields(fitting: frame.rawBytes)
-        #expect(fields == nil || fields == fitting, "\(tail)")
+        expectAsItsItems(Frame.item(1, [7, 7]) + Frame.item(2, payload) + tail)
       }
     }
+    for payload in [[], [0x7b, 0x7d], rest] as [[UInt8]] {
+      for change in -9...9 where change + payload.count >= 0 {
+        expectAsItsItems(Frame.item(1, [7, 7]) + Frame.item(2, length: payload.count + change, payload) + rest)
+        expectAsItsItems(Frame.item(1, length: 9 + change, rest.dropLast(9)) + Frame.item(2, payload) + rest)
+      }
+      // Tokens that end in the header of a payload which goes on to the usual items.
+      for length in 0...9 {
+        let header = Frame.item(2, length: length + 3 + payload.count, [UInt8](repeating: 7, count: length))
+        expectAsItsItems(Frame.item(1, [7] + header) + Frame.item(2, payload) + rest)
+      }
+    }
+  }
+
+  /// One item after the other, the frame is whole or not, and has the fields of the items that fit.
+  private func expectAsItsItems(_ items: [UInt8]) {
+    var place = 0
+    while place + 2 < items.count { place += 3 + Int(items[place + 1]) << 8 + Int(items[place + 2]) }
+    let frame = Frame.around(items)
+    let fields = try? PushFields(parsing: frame.rawBytes)
+    #expect((fields != nil) == (place == items.count), "\(items)")
+    let fitting = PushFields(fitting: frame.rawBytes)
+    #expect(fields == nil || fields == fitting, "\(items)")
   }
 
   @Test("Absent is not zero, and absent is not empty")

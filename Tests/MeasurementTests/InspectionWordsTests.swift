@@ -79,14 +79,19 @@ struct InspectionWordsTests {
     #expect(result.duplicateWarning?.hasPrefix("2 sendings of unknown fate were repeated") == true)
   }
 
-  @Test("Payloads of several gateways add up")
+  @Test("Payloads and records of several gateways add up")
   func payloads() throws {
     var (one, other, without) = (Ledger(), Ledger(), Ledger())
     one.payloads = Ledger.Payloads(kinds: ["alert": 2], lint: ["token_length": 1])
     other.payloads = Ledger.Payloads(kinds: ["alert": 3, "silent": 1], lint: ["token_length": 4, "no_aps": 1])
     without.gateway.received = 1
+    var (records, others) = (Ledger.Records(), Ledger.Records())
+    (records.notifications, records.lost, others.notifications, others.lost) = (5, 1, 7, 2)
+    (one.records, other.records) = (records, others)
     let merged = try #require(Ledger.merging([one, without, other]))
     #expect(merged.payloads?.kinds == ["alert": 5, "silent": 1])
     #expect(merged.payloads?.lint == ["token_length": 5, "no_aps": 1])
+    #expect(merged.records?.notifications == 12 && merged.records?.lost == 3)
+    #expect(Ledger.merging([without, without])?.records == nil)
   }
 }

@@ -44,6 +44,26 @@ struct LatencyHistogramTests {
     #expect(zip(told, sorted).allSatisfy { $0 <= $1 && Double($1 - $0) <= Double($1) / 1_000 })
   }
 
+  @Test("A value that was measured no times is none")
+  func never() throws {
+    var histogram = LatencyHistogram(.microseconds)
+    for value in [0, 7, 1 << 20] { histogram.record(value, times: 0) }
+    #expect(histogram == LatencyHistogram(.microseconds))
+    histogram.record(7, times: 3)
+    for value in [0, 1 << 20] { histogram.record(value, times: 0) }
+    #expect(histogram == Self.histogram([7, 7, 7]) && histogram.minimum == 7 && histogram.maximum == 7)
+    #expect(try Self.json(histogram) == Self.json(Self.histogram([7, 7, 7])))
+  }
+
+  @Test("What is written has the quantiles by their names")
+  func names() throws {
+    let histogram = Self.histogram(Array(1...1_000))
+    let fields = try #require(try JSONSerialization.jsonObject(with: Self.json(histogram)) as? [String: Any])
+    let written = ["min", "p50", "p90", "p99", "p999", "max"].map { fields[$0] as? Double }
+    #expect(written == [1, 500, 900, 990, 999, 1_000])
+    #expect(fields["count"] as? Int == 1_000 && fields["mean"] as? Double == 500.5)
+  }
+
   @Test("Merging parts, in any order, gives the whole", arguments: seeds(4, of: 20))
   func merging(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)

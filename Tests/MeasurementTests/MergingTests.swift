@@ -189,11 +189,11 @@ struct MergingTests {
   func rates() throws {
     var random = SeededGenerator(seed: 1)
     var (a, b) = (Self.result(&random, segment: "1/2"), Self.result(&random, segment: "2/2"))
-    (a.measuredS, a.rates.writtenPerS) = (10, 100)
-    (b.measuredS, b.rates.writtenPerS) = (20, 100)
+    (a.measuredS, a.rates.writtenPerS, a.rates.writtenBytesPerS) = (10, 100, 3_000)
+    (b.measuredS, b.rates.writtenPerS, b.rates.writtenBytesPerS) = (20, 100, 1_000)
     let merged = try Self.merge([a, b])
     #expect(merged.measuredS == 20)
-    #expect(merged.rates.writtenPerS == 150)
+    #expect(merged.rates.writtenPerS == 150 && merged.rates.writtenBytesPerS == 2_500)
     #expect(
       merged.warnings.count == 1
         && merged.warnings[0].hasPrefix("the measured phases overlap for 10.0 s only, of 20.0 s"))

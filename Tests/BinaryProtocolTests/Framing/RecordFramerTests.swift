@@ -37,6 +37,13 @@ struct RecordFramerTests {
       return lines
     }
 
+    mutating func drop() -> [String] {
+      lines = []
+      framer.drop()
+      note { framer, record, damage in framer.readFound(record, damage: damage) }
+      return lines
+    }
+
     mutating func finish() -> [String] {
       lines = []
       framer.finish()
@@ -138,6 +145,17 @@ struct RecordFramerTests {
     // What looks like a response's beginning within the cut one is passed over.
     #expect(conversation.say([8, 8] + Self.response(5)) == ["cut [8, 8] at 4, 2, mark 2", "record 5 at 6, mark 2"])
     #expect(!conversation.framer.hasSeenUnreadable)
+  }
+
+  @Test("What has begun can be given up, and then the stream goes on behind it")
+  func dropped() {
+    var conversation = Conversation()
+    #expect(conversation.say(Self.response(1)) == ["record 1 at 0, mark 1"])
+    #expect(conversation.drop() == [] && conversation.framer.isStraight)
+    #expect(conversation.say([8, 8, 0]) == [])
+    #expect(conversation.drop() == ["dropped [8, 8, 0] at 6, 3, mark 2"] && conversation.framer.heldBytes == 0)
+    #expect(
+      conversation.say([8, 8, 0] + Self.response(3)) == ["dropped [8, 8, 0] at 9, 3, mark 3", "record 3 at 12, mark 3"])
   }
 
   @Test("A gap where a record ends costs nothing; a stream that was joined later begins with the rest of a record")
