@@ -71,7 +71,7 @@ package struct ObservedStreams {
   /// Announces where the connections are observed; to be called once, before they open.
   package mutating func begin(source: String) {
     self.source = source
-    dissector.output.sink.receive(CaptureRecord(source: source, format: .gateway, linkTypes: []))
+    dissector.output.sink.receive(CaptureRecord(source: source, format: .gateway, linkTypes: [], isObserved: true))
   }
 
   /// Begins a connection.

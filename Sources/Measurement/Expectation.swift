@@ -8,7 +8,7 @@ public struct Expectation: Sendable, Equatable {
     case token(prefix: String)
   }
 
-  /// What a value is, or may be.
+  /// The range in which a value lies.
   private struct Reading {
     var least: Double
     var most: Double
@@ -118,7 +118,11 @@ public struct Expectation: Sendable, Equatable {
       "recovered": Metric { uncertain($0.stories.recovered, mayBe: $0.stories.open, $0) },
       "open": Metric { observed($0.stories.open, $0) },
       "sent_again": Metric { observed($0.sentAgain, $0) },
-      "sent_to_listed": Metric { observed($0.feedback.sentToListed, $0) },
+      "sent_to_listed": Metric { verdict in
+        verdict.feedback.isCut
+          ? Reading(Double(verdict.feedback.sentToListed), orUpTo: .infinity, because: "too many tokens were listed")
+          : observed(verdict.feedback.sentToListed, verdict)
+      },
       "one_notification_connections": Metric { verdict in
         verdict.notObserved == 0
           ? Reading(Double(verdict.connections.ofOneNotification))
@@ -147,7 +151,7 @@ public struct Expectation: Sendable, Equatable {
         let never = verdict.errors.count { $0.reconnectedS == nil } + verdict.errorsOmitted
         return time(
           verdict.reconnect.map(value), verdict, never: Double(never) > (1 - quantile) * Double(all) ? never : 0,
-          of: "\(all) error responses were followed by no connection")
+          of: "\(all) error responses have no next connection that is known")
       }
     }
     return metrics

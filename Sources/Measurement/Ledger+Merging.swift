@@ -7,7 +7,7 @@ extension Ledger {
     guard var merged = ledgers.first else { return nil }
     for ledger in ledgers.dropFirst() { merged.add(ledger) }
     if ledgers.count > 1 {
-      // What was discarded by one gateway may have been sent again to another.
+      // Notifications that one gateway discarded may have been sent again to another.
       (merged.verdict, merged.expectations) = (nil, nil)
     }
     merged.started = ledgers.map(\.started).min() ?? ""

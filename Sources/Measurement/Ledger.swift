@@ -21,7 +21,7 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var feedback = Feedback()
   /// The notifications in the records of `--records`; `nil` without it.
   public var records: Records?
-  /// What the providers did; `nil` without `--verdict`.
+  /// The verdict on the providers; `nil` without `--verdict`.
   public var verdict: ProviderVerdict?
   /// The conditions of `--expect` and `--until`, as they came out; `nil` without any.
   public var expectations: [RunResult.Verdict.Threshold]?

@@ -46,7 +46,7 @@ struct Follow: ParsableCommand {
       the recording's topic if it shows only one.
 
       --dead lists the tokens to delete: those of which the feedback service listed the app as gone, or the gateway rejected \
-      the token with status 8, after the last notification to them that was accepted.
+      the token with status 8, after the last notification to them that is known to be accepted.
 
       Options select sendings, as those of 'decode' select notifications: --from 10:00 --to 10:05, --token 3b1d, --fate \
       discarded, --status 8. A story is written, with all of its sendings, when one of them is selected; a token also \

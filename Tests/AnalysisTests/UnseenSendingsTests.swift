@@ -38,10 +38,13 @@ struct UnseenSendingsTests {
     #expect(Self.reason(apart, at: 11) == .beforeRecording && Self.reason(apart, at: 199) == .afterRecording)
   }
 
-  @Test("Nothing was sent to a gateway before its first record") func gateway() {
+  @Test("Nothing was sent to an observed gateway before its first record; a file of its records may begin later")
+  func gateway() {
     var unseen = Self.unseen([10...200])
     #expect(Self.reason(unseen, at: 11) == .beforeRecording)
     unseen.note(CaptureRecord(source: "gateway", format: .gateway, linkTypes: []))
+    #expect(Self.reason(unseen, at: 11) == .beforeRecording)
+    unseen.note(CaptureRecord(source: "gateway", format: .gateway, linkTypes: [], isObserved: true))
     #expect(Self.reason(unseen, at: 11) == nil && Self.reason(unseen, at: 199) == .afterRecording)
   }
 

@@ -68,19 +68,13 @@ struct GatewayConversation {
     deliver(Array(copying: stream.bytes), to: &session, &random)
     if ending == .peer { add(.closing(byPeer: true, isReset: false)) }
     add(.closing(byPeer: false, isReset: false))
-    add(.closed(decision(session)))
+    add(.closed(session.decision()))
     books = Books(accepted: session.accepted, rejected: session.rejected, discarded: session.discarded)
   }
 
   private mutating func add(_ change: ObservedEvent.Change) {
     time += 1_000_000
     events.append(ObservedEvent(connection: number, time: time, change: change))
-  }
-
-  private func decision(_ session: GatewaySession) -> ObservedEvent.Decision {
-    var decision = ObservedEvent.Decision()
-    (decision.acceptedInAll, decision.discardsRest) = (session.accepted, session.ending != nil)
-    return decision
   }
 
   private mutating func deliver(
@@ -92,23 +86,19 @@ struct GatewayConversation {
       let piece = rest.prefix(random.number(1...2_000))
       rest = rest.dropFirst(piece.count)
       waiting += piece
-      let (received, accepted, wasOpen) = (session.received, session.accepted, session.ending == nil)
+      let before = session
       let consumed = session.receive(waiting.rawBytes) { _ in nil }
       if consumed > 0 {
-        var decision = self.decision(session)
-        decision.received = session.received - received
-        decision.accepted = session.accepted - accepted
-        decision.rejects = wasOpen && session.hasRejectedFrame
-        add(.received(ByteBuffer(bytes: waiting.prefix(consumed)), decision))
+        add(.received(ByteBuffer(bytes: waiting.prefix(consumed)), session.decision(since: before)))
         waiting.removeFirst(consumed)
       }
-      if wasOpen, let response = session.ending?.response {
+      if before.ending == nil, let response = session.ending?.response {
         var answer = ByteWriter(capacity: 64)
         response.encode(into: &answer)
         add(.sent(ByteBuffer(bytes: Array(copying: answer.bytes))))
       }
     }
-    if !waiting.isEmpty { add(.received(ByteBuffer(bytes: waiting), decision(session))) }
+    if !waiting.isEmpty { add(.received(ByteBuffer(bytes: waiting), session.decision())) }
   }
 }
 
@@ -128,5 +118,17 @@ final class WrittenRecords {
       let record = try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any]
       return record?["type"] as? String == type ? record : nil
     }
+  }
+}
+
+extension GatewaySession {
+  /// The decisions on the connection so far, and on the frames that arrived since an earlier state.
+  func decision(since before: GatewaySession? = nil) -> ObservedEvent.Decision {
+    var decision = ObservedEvent.Decision()
+    (decision.acceptedInAll, decision.discardsRest) = (accepted, ending != nil)
+    guard let before else { return decision }
+    (decision.received, decision.accepted) = (received - before.received, accepted - before.accepted)
+    decision.rejects = before.ending == nil && hasRejectedFrame
+    return decision
   }
 }

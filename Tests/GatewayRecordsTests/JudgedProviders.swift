@@ -165,28 +165,16 @@ struct JudgedProviders {
     }
     connection.sent += batch
     capture.client(connection.line, bytes)
-    let (received, accepted, wasOpen) = (
-      connection.session.received, connection.session.accepted, connection.session.ending == nil
-    )
+    let before = connection.session
     _ = connection.session.receive(bytes.rawBytes) { push in
       push.token.byteCount > 0 && push.token.byte(at: 0) == 0xad ? .status(.invalidToken) : nil
     }
-    var decision = decision(connection.session)
-    decision.received = connection.session.received - received
-    decision.accepted = connection.session.accepted - accepted
-    decision.rejects = wasOpen && connection.session.hasRejectedFrame
-    add(connection.number, .received(ByteBuffer(bytes: bytes), decision))
-    guard wasOpen, let response = connection.session.ending?.response else { return }
+    add(connection.number, .received(ByteBuffer(bytes: bytes), connection.session.decision(since: before)))
+    guard before.ending == nil, let response = connection.session.ending?.response else { return }
     let answer = written { response.encode(into: &$0) }
     capture.server(connection.line, answer)
     add(connection.number, .sent(ByteBuffer(bytes: answer)))
     (connection.isAnswered, connection.patience) = (true, random.number(0...6))
-  }
-
-  private func decision(_ session: GatewaySession) -> ObservedEvent.Decision {
-    var decision = ObservedEvent.Decision()
-    (decision.acceptedInAll, decision.discardsRest) = (session.accepted, session.ending != nil)
-    return decision
   }
 
   private mutating func close(_ connection: Connection, byServer: Bool) {
@@ -194,7 +182,7 @@ struct JudgedProviders {
       capture.halfClose(connection.line, byServer: !isPeer)
       add(connection.number, .closing(byPeer: isPeer, isReset: false))
     }
-    add(connection.number, .closed(decision(connection.session)))
+    add(connection.number, .closed(connection.session.decision()))
   }
 
   private mutating func readFeedback(of host: UInt8) {

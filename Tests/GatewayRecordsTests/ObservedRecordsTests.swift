@@ -32,7 +32,7 @@ struct ObservedRecordsTests {
     records.filter { $0["connection"] as? Int == connection }.map { $0["fate"] as? String ?? "none" }
   }
 
-  @Test("Each notification is there once, in its order, with the gateway's decision", arguments: seeds(40, of: 200))
+  @Test("Each notification is there once, in its order, with the gateway's decision", arguments: seeds(40, of: 400))
   func decisions(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let (all, mixed) = Self.conversations(&random)
@@ -67,7 +67,7 @@ struct ObservedRecordsTests {
     #expect(notifications.allSatisfy { $0["packet"] == nil })
   }
 
-  @Test("What is left out is a gap, counted, and changes no fate", arguments: seeds(40, of: 200))
+  @Test("What is left out is a gap, counted, and changes no fate", arguments: seeds(40, of: 400))
   func leftOut(_ seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
     let (all, mixed) = Self.conversations(&random, endings: [.peer, .rejection, .shutdown, .malformedItems])

@@ -63,7 +63,7 @@ struct VerdictTests {
     #expect(verdict == followed)
   }
 
-  @Test("The verdict is that of a capture which proves each fate", arguments: seeds(20, of: 120))
+  @Test("The verdict is that of a capture which proves each fate", arguments: seeds(40, of: 200))
   func equalsCapture(seed: UInt64) throws {
     let providers = JudgedProviders(seed: seed, provesAll: true)
     var capture = providers.capture
@@ -76,7 +76,7 @@ struct VerdictTests {
     #expect(try Self.verdict(of: providers, memory: 1 << 12) == verdict)
   }
 
-  @Test("What a capture proves, the gateway says too", arguments: seeds(20, of: 120))
+  @Test("What a capture proves, the gateway says too", arguments: seeds(40, of: 200))
   func exceedsCapture(seed: UInt64) throws {
     let providers = JudgedProviders(seed: seed, provesAll: false)
     let verdict = try Self.verdict(of: providers, quietFor: 0)
@@ -104,7 +104,7 @@ struct VerdictTests {
     #expect(sentAgain > 100 && discarded > sentAgain && reconnects > 100)
   }
 
-  @Test("What was left out is open, and nothing of it is lost", arguments: seeds(20, of: 120))
+  @Test("What was left out is open, and nothing of it is lost", arguments: seeds(40, of: 200))
   func leftOut(seed: UInt64) throws {
     let providers = JudgedProviders(seed: seed, provesAll: true)
     let whole = try Self.verdict(of: providers)

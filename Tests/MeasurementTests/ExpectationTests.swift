@@ -77,6 +77,15 @@ struct ExpectationTests {
     #expect(try passes("resend_p99<1ms", perfect))
   }
 
+  @Test("Lists that are cut prove no upper limit") func cut() throws {
+    let ledger = Self.ledger {
+      ($0.feedback.sentToListed, $0.feedback.isCut) = (0, true)
+      ($0.errorsOmitted, $0.reconnect) = (3, nil)
+    }
+    #expect(try !passes("sent_to_listed=0", ledger) && !passes("sent_to_listed<=9", ledger))
+    #expect(try passes("sent_to_listed>=0", ledger) && !passes("reconnect_max<1h", ledger))
+  }
+
   @Test("Tokens are those that begin so")
   func tokens() throws {
     let ledger = Self.ledger {

@@ -13,6 +13,8 @@ package final class StoryTally: StorySink {
   private var losses: [Int: Loss] = [:]
   /// Times from error responses to the sendings that send again what they discarded.
   private var resends = LatencyHistogram(.microseconds)
+  /// The longest of them in nanoseconds: a histogram ends at one hour.
+  private var longestResend: Int64 = 0
   private let listed: Int
   /// Counts of the tokens that begin so.
   package private(set) var tokens: [ProviderVerdict.Token]
@@ -24,7 +26,7 @@ package final class StoryTally: StorySink {
   /// One of its sendings was accepted or rejected.
   private var isDecided = false
 
-  /// What became of the notifications that were discarded on a connection.
+  /// The outcomes of the notifications that were discarded on a connection.
   private struct Loss {
     var outcomes: NamedCounts<StoryOutcome> = [:]
     var sentAgain = 0
@@ -82,7 +84,10 @@ package final class StoryTally: StorySink {
     if isCounted { report.sentAgain += count }
     // One that was written before the response is not its consequence.
     guard let time = sending.time.nanoseconds(since: discarded.discardedAt), time >= 0 else { return }
-    if isCounted { resends.record(Int(time / 1_000), times: count) }
+    if isCounted {
+      resends.record(Int(time / 1_000), times: count)
+      longestResend = max(longestResend, time)
+    }
     let times = losses[discarded.connection]?.times ?? time...time
     losses[discarded.connection]?.times = min(times.lowerBound, time)...max(times.upperBound, time)
   }
@@ -118,8 +123,12 @@ package final class StoryTally: StorySink {
     (report.gaps, report.gapBytes) = summary.gaps
     report.sendings = summary.sendings
     if resends.count > 0 {
-      func seconds(_ quantile: Double) -> Double { Double(resends.quantile(quantile)) / 1e6 }
-      report.resend = RecoveryTimes(p50S: seconds(0.5), p99S: seconds(0.99), maxS: seconds(1))
+      let longest = Double(longestResend) / 1e9
+      func seconds(_ quantile: Double) -> Double {
+        let value = resends.quantile(quantile)
+        return value < LatencyHistogram.highest ? min(Double(value) / 1e6, longest) : longest
+      }
+      report.resend = RecoveryTimes(p50S: seconds(0.5), p99S: seconds(0.99), maxS: longest)
     }
     func seconds(_ nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
     report.recovery = summary.recovery.map {

@@ -73,8 +73,8 @@ struct UnseenSendings {
   private var hasUnreadPackets = false
   /// The records are a selection; another part of the recording was not read.
   private var isSelection = false
-  /// The records are of a gateway, to which nothing was sent before its first record.
-  private var isGateway = false
+  /// The records are a gateway's own, to which nothing was sent before.
+  private var isObserved = false
   var isPart: Bool
   private let resendWithin: Int64
   /// The files' first and last packets.
@@ -101,7 +101,7 @@ struct UnseenSendings {
 
   mutating func note(_ record: CaptureRecord) {
     if record.isOfSelection { isSelection = true }
-    if record.format == .gateway { isGateway = true }
+    if record.isObserved { isObserved = true }
   }
 
   mutating func note(_ outcome: CaptureOutcome) {
@@ -119,7 +119,7 @@ struct UnseenSendings {
   mutating func note(_ record: GapRecord) {
     note(record.place.time)
     // A gateway has accepted no frame of which it did not get the end.
-    guard record.direction == .client, !(isGateway && record.reason == .captureEnd) else { return }
+    guard record.direction == .client, !(isObserved && record.reason == .captureEnd) else { return }
     change(record.place.connection) {
       $0.gaps += 1
       $0.gapBytes += record.place.length
@@ -197,7 +197,7 @@ struct UnseenSendings {
     return View(
       common: common, everything: View.Sealed(everything), byTopic: all.places.mapValues(View.Sealed.init),
       longestResend: longestResend, resendWithin: resendWithin,
-      pauses: pauses, start: isGateway ? .min : first.nanoseconds, end: last.nanoseconds, hasTimes: last.isKnown)
+      pauses: pauses, start: isObserved ? .min : first.nanoseconds, end: last.nanoseconds, hasTimes: last.isKnown)
   }
 
   /// A reason that concerns all notifications.

@@ -60,7 +60,7 @@ extension FindingKind {
         + " with status 8 from providers of which most tokens are rejected: tokens of the other environment (sandbox or production)?"
     case .deadTokens:
       some("token was", "tokens were")
-        + " listed by feedback or rejected with status 8 after \(count == 1 ? "its" : "their") last acceptance: delete "
+        + " listed by feedback or rejected with status 8 after \(count == 1 ? "its" : "their") last acceptance that is known: delete "
         + "\(count == 1 ? "it" : "them") ('apnscope follow --dead' lists \(count == 1 ? "it" : "them"))"
     case .sentAfterFeedback:
       notifications("were") + " sent to tokens that the feedback service had listed before"

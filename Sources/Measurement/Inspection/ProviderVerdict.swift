@@ -1,4 +1,4 @@
-/// What providers did, as the gateway that they sent to can tell: the outcome of each notification over all of its
+/// A gateway's verdict on the providers that sent to it: the outcome of each notification over all of its
 /// sendings, and what followed error responses.
 ///
 /// It is the outcome of a recording by the same rules (`apnscope follow`), where the gateway's decisions are known and
@@ -17,7 +17,8 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var notSentAgain = 0
   /// Seconds from an error response to the sending again of what it discarded.
   public var resend: RecoveryTimes?
-  /// Seconds from an error response to the next connection from the same address.
+  /// Seconds from an error response to the next connection from the same address; `nil` also if not all connections are
+  /// listed.
   public var reconnect: RecoveryTimes?
   /// How connections are used.
   public var connections = Connections()
@@ -55,6 +56,8 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
     public var listedTokens = 0
     public var sentToListed = 0
     public var sentToListedTokens = 0
+    /// Too many tokens were listed to remember all: more may have been sent to.
+    public var isCut = false
     package init() {}
   }
 
@@ -94,6 +97,7 @@ extension ProviderVerdict {
     feedback.listedTokens = report.feedback.tokens
     feedback.sentToListed = report.feedback.sentToLater
     feedback.sentToListedTokens = report.feedback.sentToLaterTokens
+    feedback.isCut = report.feedback.isCut
     errors = inspection.errors.map { row in
       var row = row
       // A ledger has no private content; records do.
@@ -102,7 +106,8 @@ extension ProviderVerdict {
     }
     errorsOmitted = max(0, inspection.errorCount - errors.count)
     findings = inspection.findings
-    takeReconnects(report)
+    // The next connection may be one that is not listed.
+    if inspection.connectionsNotListed == 0 { takeReconnects(report) }
   }
 
   /// Finds the connection that followed each error response: the next one from the same address.

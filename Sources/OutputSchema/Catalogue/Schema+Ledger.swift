@@ -43,7 +43,7 @@ extension Schema {
         ]), "The notifications that arrived, by whether they are in records.", of: .run, when: "`--records` was given"),
       Field(
         "verdict", .object(providerVerdict),
-        "What the providers did, by the rules of `apnscope follow`, as far as this gateway can tell.", of: .run,
+        "The verdict on the providers, by the rules of `apnscope follow`; it is of this gateway alone.", of: .run,
         when: "`--verdict` was given"),
       Field(
         "expectations", .array(.object(threshold)), "The conditions of `--expect` and `--until`, as they came out.",

@@ -14,7 +14,7 @@ extension Schema {
       when: "any was sent again"),
     Field(
       "reconnect", .object(spans), "From an error response to the next connection from the same address.",
-      when: "there was one"),
+      when: "there was one, and all connections are listed"),
     Field(
       "connections",
       .object([
@@ -36,6 +36,7 @@ extension Schema {
         Field("listed_tokens", .integer, "Distinct tokens in these."),
         Field("sent_to_listed", .integer, "Notifications to these tokens after they were listed."),
         Field("sent_to_listed_tokens", .integer, "Distinct tokens of those."),
+        Field("is_cut", .boolean, "Whether too many tokens were listed to remember all."),
       ]), "The feedback service, and what was sent regardless of it."),
     Field("errors", .array(.object(answer)), "Error responses one by one, up to 1,000."),
     Field("errors_omitted", .integer, "Error responses that are not in `errors`."),

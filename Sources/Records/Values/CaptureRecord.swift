@@ -17,10 +17,13 @@ public struct CaptureRecord: Sendable {
   /// Whether the record was read back from a selection, so that the recording's other records are missing. Not a field
   /// of the record.
   package var isOfSelection = false
+  /// Whether the connections are observed as they happen, from the first one on. Not a field of the record: a file of
+  /// records may begin anywhere.
+  package var isObserved = false
 
   package init(
     file: Int? = nil, source: String, format: CaptureFormat, linkTypes: [LinkType], selection: [String] = [],
-    isOfSelection: Bool = false
+    isOfSelection: Bool = false, isObserved: Bool = false
   ) {
     self.file = file
     self.source = source
@@ -28,5 +31,6 @@ public struct CaptureRecord: Sendable {
     self.linkTypes = linkTypes
     self.selection = selection
     self.isOfSelection = isOfSelection
+    self.isObserved = isObserved
   }
 }

@@ -44,8 +44,11 @@ package struct JUnitReport: Sendable {
 extension JUnitReport {
   /// The outcome of a load, its books, and its thresholds.
   package init(_ result: RunResult) {
-    let failed = result.verdict.outcome == .failed
-    let run = Case("the run", failure: failed ? result.verdict.reasons?.joined(separator: "; ") ?? "failed" : nil)
+    let reasons = result.verdict.reasons?.joined(separator: "; ")
+    let run = Case(
+      "the run has ended by itself",
+      failure: result.interrupted != nil
+        ? "interrupted" : result.verdict.outcome == .failed ? reasons ?? "failed" : nil)
     let books = result.verdict.invariants.map { Case($0.name, failure: $0.holds ? nil : $0.detail) }
     self.init(suite: "apnscope load", result.verdict.thresholds)
     cases = [run] + books + cases

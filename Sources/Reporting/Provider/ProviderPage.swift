@@ -14,19 +14,23 @@ public struct ProviderPage: Sendable {
     (self.ledger, self.trace, self.command, self.rows) = (ledger, trace, command, rows)
   }
 
-  /// The verdict: that of the run, or of its records.
-  private var verdict: ProviderVerdict? { ledger.verdict ?? trace.map { ProviderVerdict($0) } }
+  private var verdict: ProviderVerdict? { ledger.verdict }
 
   /// The report as a page.
   public var page: Page {
     var sections = [glance]
     if let verdict {
-      sections.append(outcomes(verdict))
+      sections.append(Section("Outcomes", verdict.stories.blocks))
       if !verdict.errors.isEmpty { sections.append(answers(verdict)) }
       sections.append(sending(verdict))
     }
     // Over time, and everything else that only records have.
-    if let trace { sections += TracePage(trace, rows: rows).providerSections }
+    if let trace {
+      let page = TracePage(trace, rows: rows)
+      // The records prove less than the gateway knew.
+      if verdict == nil { sections += page.stories + [page.errors] }
+      sections += page.providerSections
+    }
     sections += [devices, feedback, payloads, connections].compactMap { $0 }
     return Page(
       title:
@@ -49,7 +53,7 @@ public struct ProviderPage: Sendable {
       Figure("connections", grouped(gateway.connections), note: "\(grouped(gateway.resumed)) resumed"),
     ]
     guard let verdict else {
-      let why = "There is no verdict: neither 'simulate --verdict' nor the records (--records) say what became of what."
+      let why = "There is no verdict: the run was without --verdict, or several gateways shared the load."
       return Section("At a glance", [.figures(figures), .callout(.neutral, Prose(why))])
     }
     let stories = verdict.stories
@@ -94,11 +98,12 @@ public struct ProviderPage: Sendable {
     let maybe = verdict.mayBeLost - stories.lost
     if maybe > 0 { parts.append("\(grouped(maybe)) may be: \(stories.whereNotSeen)") }
     if stories.acceptedTwice > 0 { parts.append("\(grouped(stories.acceptedTwice)) were accepted twice") }
-    if parts.isEmpty {
+    // Of those that were left out nothing is known.
+    if parts.isEmpty, verdict.notObserved == 0 {
       parts.append(
         verdict.discarded == 0
           ? "Nothing was discarded, so nothing had to be sent again"
-          : verdict.notSentAgain == 0 ? "All that was discarded was sent again" : "Nothing is lost")
+          : "All that was discarded was sent again, or decided on another connection")
     }
     if verdict.notObserved > 0 {
       parts.append("\(grouped(verdict.notObserved)) notifications were left out (--max-unrecorded)")
@@ -118,28 +123,7 @@ public struct ProviderPage: Sendable {
 
   // MARK: the verdict
 
-  private func outcomes(_ verdict: ProviderVerdict) -> Section {
-    let stories = verdict.stories
-    var table = Table([.init("outcome"), .init("meaning"), .init("notifications", .right), .init("share", .right)])
-    for outcome in StoryOutcome.allCases where stories[outcome] > 0 {
-      table.add(
-        Prose(outcome.words), Prose(outcome.explanation), Prose(grouped(stories[outcome])),
-        Prose(Unit.share.text(Double(stories[outcome]) / Double(max(1, stories.total)))),
-        tone: TracePage.tone(outcome.rawValue))
-    }
-    var blocks: [Block] = [.table(table)]
-    if !stories.openReasons.isEmpty { blocks.append(.paragraph(Prose("Open: \(stories.whereOpen)."))) }
-    if let recovery = stories.recovery {
-      blocks.append(
-        .paragraph(
-          Prose(
-            "Recovered after a median of \(span(recovery.p50S)), 99 % within \(span(recovery.p99S)), the last after \(span(recovery.maxS)), from the first sending to the accepted one."
-          )))
-    }
-    return Section("What became of the notifications", blocks)
-  }
-
-  /// What it did after each error response.
+  /// The provider's answers to each error response.
   private func answers(_ verdict: ProviderVerdict) -> Section {
     var table = Table([
       .init("time"), .init("connection", .right), .init("status"), .init("discarded", .right),
@@ -241,7 +225,7 @@ public struct ProviderPage: Sendable {
   }
 }
 
-/// What accepted notifications became for devices.
+/// Accepted notifications by their delivery to devices.
 struct DeviceOutcomes {
   private let devices: Ledger.Devices
   private let accepted: Int

@@ -69,7 +69,7 @@ extension RunReport {
     if let ledger {
       blocks += [.heading("Books of both sides")] + agreementBlocks(with: ledger)
       if ledger.gateway.accepted > 0 {
-        blocks += [.heading("What became of accepted notifications")] + DeviceOutcomes(ledger).blocks
+        blocks += [.heading("Accepted notifications by delivery")] + DeviceOutcomes(ledger).blocks
       }
     }
     return Section("Verdict", blocks)

@@ -5,28 +5,13 @@ import Measurement
 extension TracePage {
   var stories: [Section] {
     guard let stories = report.stories, stories.count > 0 else { return [] }
-    var table = Table([.init("outcome"), .init("meaning"), .init("notifications", .right), .init("share", .right)])
-    for outcome in stories.outcomes where outcome.count > 0 {
-      table.add(
-        Prose(Self.words(outcome.name)), Prose(StoryOutcome(rawValue: outcome.name)?.explanation ?? ""),
-        Prose(grouped(outcome.count)),
-        Prose(Unit.share.text(Double(outcome.count) / Double(stories.count))), tone: Self.tone(outcome.name))
-    }
-    let counted = InspectionReport.Stories(stories)
-    var blocks: [Block] = [
+    let blocks: [Block] = [
       .paragraph(
         .strong(grouped(stories.count))
           + " distinct \(stories.count == 1 ? "notification" : "notifications"): one token, payload and topic, however often it was sent."
-      ), .table(table),
+      )
     ]
-    if !counted.openReasons.isEmpty { blocks.append(.paragraph(Prose("Open: \(counted.whereOpen)."))) }
-    if let recovery = stories.recovery {
-      blocks.append(
-        .paragraph(
-          "Recovered after a median of \(seconds(recovery.p50S)), 99 % within \(seconds(recovery.p99S)), the last after \(seconds(recovery.maxS)), from the first sending to the accepted one."
-        ))
-    }
-    return [Section("What became of the notifications", blocks)]
+    return [Section("What became of the notifications", blocks + InspectionReport.Stories(stories).blocks)]
   }
 
   /// Each error response with what it refused and discarded, and the outcomes of that.
@@ -98,5 +83,28 @@ extension TracePage {
     case "accepted", "recovered": .good
     default: .neutral
     }
+  }
+}
+
+extension InspectionReport.Stories {
+  /// All outcomes, the reasons for what is open, and the times of recoveries.
+  var blocks: [Block] {
+    var table = Table([.init("outcome"), .init("meaning"), .init("notifications", .right), .init("share", .right)])
+    for outcome in StoryOutcome.allCases where self[outcome] > 0 {
+      table.add(
+        Prose(outcome.words), Prose(outcome.explanation), Prose(grouped(self[outcome])),
+        Prose(Unit.share.text(Double(self[outcome]) / Double(max(1, total)))),
+        tone: TracePage.tone(outcome.rawValue))
+    }
+    var blocks: [Block] = [.table(table)]
+    if !openReasons.isEmpty { blocks.append(.paragraph(Prose("Open: \(whereOpen)."))) }
+    if let recovery {
+      func seconds(_ value: Double) -> String { Unit.seconds.text(value) }
+      blocks.append(
+        .paragraph(
+          "Recovered after a median of \(seconds(recovery.p50S)), 99 % within \(seconds(recovery.p99S)), the last after \(seconds(recovery.maxS)), from the first sending to the accepted one."
+        ))
+    }
+    return blocks
   }
 }

@@ -27,7 +27,8 @@ struct Report: ParsableCommand {
 
       A ledger of 'apnscope simulate' shows what a provider did: the verdict in a sentence, expectations, what became of the \
       notifications, what the provider did after each error, how it sends, devices, feedback and payloads; with --records \
-      ('simulate --records') also its traffic over time. Without --verdict in the run, the verdict is that of the records.
+      ('simulate --records') also its traffic over time. Without --verdict in the run, outcomes are those that the \
+      records prove.
 
       A trace shows: findings, the senders and their traffic over time, connections over time, every error response with the \
       notifications discarded after it and whether they were resent, reconnects by cause, batching, payload sizes, \
