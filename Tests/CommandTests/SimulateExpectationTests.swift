@@ -46,6 +46,8 @@ struct SimulateExpectationTests {
       let verdict = try #require(ledger["verdict"] as? [String: Any])
       let stories = try #require(verdict["stories"] as? [String: Any])
       let gateway = try #require(ledger["gateway"] as? [String: Any])
+      let errors = try #require(verdict["errors"] as? [[String: Any]])
+      #expect(!errors.isEmpty && errors.allSatisfy { $0["token"] == nil && $0["payload"] == nil })
       #expect(verdict["sendings"] as? Int == gateway["received"] as? Int)
       #expect(verdict["discarded"] as? Int == gateway["discarded"] as? Int)
       #expect(verdict["not_sent_again"] as? Int == 0)
