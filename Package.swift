@@ -5,10 +5,10 @@ import PackageDescription
 /// `strictMemorySafety`: every use of an unsafe construct is marked `unsafe`, so a reader finds them all.
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
-/// Imports go down only: command (apnscope), joined (Pipeline), jobs (Dissection, Analysis, LoadTest, GatewaySimulator,
-/// Reporting), records (Records, InterfaceCapture), edges (PacketCapture, TLSDecryption, TLSTransport, MetricsEndpoint,
-/// CommandFiles), values (BinaryProtocol, Payload, Measurement, OutputSchema, TLSFoundation), model (PushModel), ground
-/// (Bytes).
+/// Imports go down only: command (apnscope), control (GatewayControl), joined (Pipeline, GatewayRecords), jobs (Dissection,
+/// Analysis, LoadTest, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
+/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, Payload, Measurement, OutputSchema,
+/// TLSFoundation, HTTPEndpoint), model (PushModel), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -27,6 +27,7 @@ let package = Package(
     .library(name: "TLSTransport", targets: ["TLSTransport"]),
     .library(name: "MetricsEndpoint", targets: ["MetricsEndpoint"]),
     .library(name: "GatewaySimulator", targets: ["GatewaySimulator"]),
+    .library(name: "GatewayControl", targets: ["GatewayControl"]),
     .library(name: "LoadTest", targets: ["LoadTest"]),
     .library(name: "Reporting", targets: ["Reporting"]),
   ],
@@ -96,11 +97,16 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
-      name: "MetricsEndpoint",
+      name: "HTTPEndpoint",
       dependencies: [
         "Bytes", .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
       ],
+      swiftSettings: settings),
+
+    .target(
+      name: "MetricsEndpoint",
+      dependencies: ["Bytes", "HTTPEndpoint", .product(name: "NIOCore", package: "swift-nio")],
       swiftSettings: settings),
 
     .target(name: "CommandFiles", dependencies: ["Bytes"], swiftSettings: settings),
@@ -129,8 +135,17 @@ let package = Package(
       name: "GatewayRecords",
       dependencies: [
         "Analysis", "BinaryProtocol", "Bytes", "Dissection", "GatewaySimulator", "Measurement", "PacketCapture",
-        "Records",
-        "TLSDecryption", "TLSTransport",
+        "PushModel", "Records", "TLSDecryption", "TLSTransport",
+        .product(name: "DequeModule", package: "swift-collections"), .product(name: "NIOCore", package: "swift-nio"),
+      ],
+      swiftSettings: settings),
+
+    .target(
+      name: "GatewayControl",
+      dependencies: [
+        "Analysis", "Bytes", "GatewayRecords", "GatewaySimulator", "HTTPEndpoint", "Measurement", "OutputSchema",
+        "PacketCapture", "PushModel", "Records", "Reporting", .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ],
       swiftSettings: settings),
 
@@ -152,7 +167,7 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
-        "InterfaceCapture", "Pipeline", "GatewayRecords",
+        "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl",
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",

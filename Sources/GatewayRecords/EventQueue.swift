@@ -11,6 +11,8 @@ final class EventQueue: Sendable {
     case event(ObservedEvent)
     /// Bytes of a connection that were left out before its next event.
     case missed(connection: UInt64, Missed)
+    /// Somebody waits until all events before it are recorded.
+    case request(@Sendable () -> Void)
   }
 
   struct Missed: Sendable, Equatable {
@@ -96,6 +98,21 @@ final class EventQueue: Sendable {
     missed.time = event.time
     state.missed[event.connection] = missed
     return true
+  }
+
+  /// Calls back on the thread, after the events that are there; `false`: never, because none follows.
+  func request(_ done: @escaping @Sendable () -> Void) -> Bool {
+    let (isTaken, wakes) = state.withLock { state in
+      guard !state.hasEnded else { return (false, false) }
+      // What was left out of it comes before it, too.
+      state.items += state.missed.map { .missed(connection: $0.key, $0.value) }
+      state.missed = [:]
+      state.items.append(.request(done))
+      defer { state.isWoken = true }
+      return (true, !state.isWoken)
+    }
+    if wakes { work.signal() }
+    return isTaken
   }
 
   /// No event follows.

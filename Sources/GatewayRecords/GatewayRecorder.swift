@@ -26,12 +26,17 @@ package final class GatewayRecorder: Sendable {
     /// Bytes of memory for events that wait.
     package var maximumWaitingBytes = 64 << 20
     package var dissection = DissectionOptions()
+    /// Bytes of memory for what is kept of the run; `nil`: nothing is.
+    package var historyBytes: Int?
+    /// The topic of connections without TLS, in the history.
+    package var plainTopic: String?
     package init() {}
   }
 
   private struct State {
-    var records: ObservedRecords
-    let output: RecorderOutput
+    /// `nil`: only the history is kept.
+    var records: ObservedRecords?
+    let output: RecorderOutput?
   }
 
   /// Why records are missing at the end.
@@ -53,7 +58,9 @@ package final class GatewayRecorder: Sendable {
     package var failures: [Failure] = []
   }
 
-  private let queue: EventQueue
+  let queue: EventQueue
+  /// What was received and answered; `nil`: it is not kept.
+  let history: EventHistory?
   /// The thread's, for as long as it runs.
   private let state: Mutex<State>
   /// Events that the thread has recorded, and notifications that it has flushed: for whoever waits for it.
@@ -75,13 +82,18 @@ package final class GatewayRecorder: Sendable {
   /// Begins to wait for events.
   ///
   /// - Parameters:
-  ///   - output: where records go; the recorder's thread uses it alone.
+  ///   - output: where records go; the recorder's thread uses it alone. `nil`: nowhere, only the history is kept.
   ///   - source: the name of the gateway in records.
-  package init(into output: sending RecorderOutput, source: String, options: Options = Options()) {
+  package init(into output: sending RecorderOutput?, source: String, options: Options = Options()) {
     queue = EventQueue(maximumBytes: options.maximumWaitingBytes)
+    history = options.historyBytes.map {
+      EventHistory(
+        maximumBytes: $0, source: source, plainTopic: options.plainTopic, dissection: options.dissection)
+    }
     state = Mutex(
       State(
-        records: ObservedRecords(into: output, source: source, options: options.dissection), output: output))
+        records: output.map { ObservedRecords(into: $0, source: source, options: options.dissection) },
+        output: output))
     Thread.detachNewThread { [self] in
       // The gateway's loops come first, and providers on the same machine. On Linux this is the calling thread's.
       _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
@@ -90,22 +102,40 @@ package final class GatewayRecorder: Sendable {
     }
   }
 
-  private func run(_ records: inout ObservedRecords) {
+  private func run(_ records: inout ObservedRecords?) {
     var items: [EventQueue.Item] = []
     var mayFollow = true
     while mayFollow {
       mayFollow = queue.take(&items, within: Self.pause)
       for item in items {
-        records.receive(item)
+        records?.receive(item)
         recorded.add(1, ordering: .relaxed)
       }
+      history?.append(items)
       queue.release(items)
       // Few events are passed on at once; with many there are few batches.
-      records.flush()
-      flushed.store(records.written, ordering: .relaxed)
+      records?.flush()
+      flushed.store(records?.written ?? 0, ordering: .relaxed)
+      for case .request(let done) in items { done() }
     }
-    records.finish(
+    records?.finish(
       observedUntil: Timestamp(nanoseconds: observedUntil.load(ordering: .acquiring)), lost: queue.counts.unseenLost)
+  }
+
+  /// Returns when all events of before are in the records and the history, as far as they are not left out.
+  ///
+  /// - Returns: `false` when it took longer than this time, or the recorder has finished.
+  package func catchUp(within time: Duration) async -> Bool {
+    // The thread may be behind by any time, and the caller goes on.
+    let (ticks, source) = AsyncStream.makeStream(of: Bool.self)
+    guard queue.request({ source.yield(true) }) else { return false }
+    let limit = Task {
+      try await Task.sleep(for: time)
+      source.yield(false)
+    }
+    defer { limit.cancel() }
+    for await isDone in ticks { return isDone }
+    return false
   }
 
   /// Ends the thread, after it has recorded all events, or could record nothing for 5 seconds. To be called once, when
@@ -130,14 +160,14 @@ package final class GatewayRecorder: Sendable {
       before = now
     }
     return state.withLock { state in
-      if state.output.writes {
-        counts.notifications = state.records.written
-        counts.lost = queue.counts.lost + state.records.summary.notifications - state.records.written
+      if let output = state.output, output.writes, let records = state.records {
+        counts.notifications = records.written
+        counts.lost = queue.counts.lost + records.summary.notifications - records.written
         outcome.records = counts
-        if let failure = state.output.failure() { outcome.failures.append(.writing(failure)) }
+        if let failure = output.failure() { outcome.failures.append(.writing(failure)) }
       }
       do throws(UnnamedFile.Failure) {
-        outcome.verdict = try state.output.verdict()
+        outcome.verdict = try state.output?.verdict()
         outcome.verdict?.notObserved = queue.counts.lost
       } catch {
         outcome.failures.append(.temporaryFile(error))

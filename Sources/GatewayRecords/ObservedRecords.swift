@@ -27,6 +27,7 @@ struct ObservedRecords {
   mutating func receive(_ item: EventQueue.Item) {
     switch item {
     case .event(let event): receive(event)
+    case .request: break
     case .missed(let connection, let missed):
       let time = Timestamp(nanoseconds: missed.time)
       streams.miss(missed.received, .client, accepted: missed.accepted, of: connection, at: time)

@@ -4,7 +4,7 @@ import PushModel
 ///
 /// All random choices depend on `seed` and the number of the connection only, so that a run with the same connections
 /// in the same order has the same choices.
-public struct Behavior: Sendable {
+public struct Behavior: Sendable, Equatable {
   public var seed: UInt64 = 1
   /// Asked in order; the first that applies decides.
   public var rejections: [RejectionRule] = []
@@ -18,9 +18,9 @@ public struct Behavior: Sendable {
   public init() {}
 
   /// Which notifications are rejected though they are valid, and why.
-  public struct RejectionRule: Sendable {
+  public struct RejectionRule: Sendable, Equatable {
     /// A condition that notifications meet.
-    public enum Condition: Sendable {
+    public enum Condition: Sendable, Equatable {
       /// Every n-th notification over all connections, in the order in which the gateway reads them.
       case every(Int)
       /// Each notification with this probability.
@@ -34,15 +34,23 @@ public struct Behavior: Sendable {
     public var condition: Condition
     /// The rejection that the gateway sends.
     public var rejection: Rejection
+    /// The only topic whose notifications are rejected; `nil`: those of all topics.
+    public var topic: String?
+    /// The number of rejections after which the rule is over; `nil`: never.
+    public var times: Int?
 
-    public init(_ condition: Condition, status: BinaryStatus = .invalidToken) {
+    public init(
+      _ condition: Condition, status: BinaryStatus = .invalidToken, topic: String? = nil, times: Int? = nil
+    ) {
       self.condition = condition
       rejection = .status(status)
+      self.topic = topic
+      self.times = times
     }
   }
 
   /// The treatment of error responses.
-  public struct Response: Sendable {
+  public struct Response: Sendable, Equatable {
     /// The identifier in an error response: the notification's, another one, or 0.
     public enum Identifier: String, Sendable, CaseIterable {
       case right, wrong, zero
@@ -69,7 +77,7 @@ public struct Behavior: Sendable {
   }
 
   /// How fast the gateway reads.
-  public struct Reading: Sendable {
+  public struct Reading: Sendable, Equatable {
     /// Bytes a second per connection, as they come from the socket's plaintext: a token bucket of 10 ms (512 bytes at
     /// least), so that in any time no more than the rate times it and 10 ms more are read; with TLS a record more.
     public var bytesPerSecond: Int?
@@ -81,7 +89,7 @@ public struct Behavior: Sendable {
   }
 
   /// Limits on connections: which are accepted, and how long they live.
-  public struct Connection: Sendable {
+  public struct Connection: Sendable, Equatable {
     /// The probability that a connection is closed right after its handshake, like a real one with a certificate of the
     /// other environment.
     public var acceptThenClose = 0.0
@@ -101,7 +109,7 @@ public struct Behavior: Sendable {
   }
 
   /// Faults of the feedback service.
-  public struct Feedback: Sendable {
+  public struct Feedback: Sendable, Equatable {
     /// The list goes out in pieces of 1 to 7 bytes.
     public var isRagged = false
     /// The service leaves the close to the client, as some servers do.

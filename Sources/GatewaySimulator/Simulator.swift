@@ -13,9 +13,11 @@ import TLSTransport
 /// let ledger = try await simulator.stop()
 /// ```
 public final class Simulator: Sendable {
-  private let shared: SimulatorContext
+  let shared: SimulatorContext
   private let group: MultiThreadedEventLoopGroup
-  private let loopState: [(loop: any EventLoop, loopState: NIOLoopBound<EventLoopState>)]
+  let loopState: [(loop: any EventLoop, loopState: NIOLoopBound<EventLoopState>)]
+  /// The counts at the latest reset; `nil`: there was none.
+  let baseline = Mutex<SimulatorContext.Counts?>(nil)
   private let channels: [any Channel]
   private let sweeps: [RepeatedTask]
   private let ending = Mutex<Task<Ledger, Never>?>(nil)
@@ -52,7 +54,7 @@ public final class Simulator: Sendable {
     for loop in group.makeIterator() {
       let (bound, sweep) = try await loop.submit {
         shared.options.scheduling.apply()
-        let loopState = EventLoopState(loop, payloads: shared.options.payloads)
+        let loopState = EventLoopState(loop, shared)
         return (NIOLoopBound(loopState, eventLoop: loop), loopState.startSweeping())
       }.get()
       loopState.append((loop, bound))
@@ -84,7 +86,7 @@ public final class Simulator: Sendable {
     _ group: MultiThreadedEventLoopGroup,
     _ loopState: [ObjectIdentifier: NIOLoopBound<EventLoopState>]
   ) async throws -> any Channel {
-    let reading = shared.behavior.reading
+    let reading = shared.options.behavior.reading
     var bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelOption(.backlog, value: 4_096)
@@ -96,12 +98,7 @@ public final class Simulator: Sendable {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(
-        .recvAllocator,
-        value: AdaptiveRecvByteBufferAllocator(
-          minimum: 256, initial: min(2_048, ReadThrottle.readLength(reading)),
-          maximum: ReadThrottle.readLength(reading))
-      )
+      .childChannelOption(.recvAllocator, value: ReadThrottle.allocator(reading))
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           guard let loopState = loopState[ObjectIdentifier(channel.eventLoop)]?.value else {
@@ -142,7 +139,7 @@ public final class Simulator: Sendable {
     do {
       if let context = shared.options.tls {
         var generator = shared.handshakeGenerator(number)
-        if service == .gateway, generator.isHit(shared.behavior.connection.handshakeFailure) {
+        if service == .gateway, generator.isHit(loopState.conduct.behavior.connection.handshakeFailure) {
           try pipeline.addHandler(HandshakeRefuser())
         } else {
           try pipeline.addHandler(
@@ -164,7 +161,7 @@ public final class Simulator: Sendable {
   /// The current ledger, without the list of connections.
   public func snapshot() async -> Ledger { shared.ledger(await tally()) }
 
-  private func tally() async -> Tally {
+  func tally() async -> Tally {
     var tally = Tally()
     for (loop, loopState) in loopState {
       if let part = try? await loop.submit({ loopState.value.fullTally }).get() { tally += part }
@@ -201,7 +198,7 @@ public final class Simulator: Sendable {
 
   /// All offline devices come online, get their notifications, and go offline again.
   public func bringDevicesOnline() {
-    shared.policy.store.withLock { $0.comeOnline(now: shared.milliseconds) }
+    shared.store.bringOnline(now: shared.milliseconds)
   }
 
   // MARK: the end

@@ -8,8 +8,9 @@ import TLSTransport
 /// The state shared by all connections of a simulator; immutable or thread-safe.
 final class SimulatorContext: Sendable {
   let options: SimulatorOptions
-  let behavior: Behavior
-  let policy: RejectionPolicy
+  /// Changed by `change`, which tells the loops.
+  let conduct: Mutex<Conduct>
+  let store: StoredNotifications
   let admission: Admission
   let feedbackList: FeedbackList
   let log: EventLog?
@@ -28,8 +29,8 @@ final class SimulatorContext: Sendable {
     observer: ConnectionObserver? = nil, wallClock: WallClock = .system
   ) {
     self.options = options
-    behavior = options.behavior
-    policy = RejectionPolicy(options)
+    conduct = Mutex(Conduct(options.behavior, options.devices))
+    store = StoredNotifications(options.offline)
     admission = Admission(options.behavior.connection)
     memory = ConnectionMemory(options)
     unfinishedFrames = UnfinishedFrames(limit: options.maximumMemory)
@@ -115,16 +116,31 @@ final class SimulatorContext: Sendable {
 
   // MARK: the ledger
 
-  /// The current ledger, without the list of connections.
+  /// Counts of loops and of the store at one time.
+  struct Counts {
+    var tally = Tally()
+    var stored = OfflineStore.Counts()
+    /// Nanoseconds since 1970.
+    var time: Int64
+  }
+
+  /// The ledger of the whole run so far, without the list of connections.
   func ledger(_ tally: Tally) -> Ledger {
+    ledger(Counts(tally: tally, stored: store.counts(now: milliseconds), time: 0), since: Counts(time: started))
+  }
+
+  /// The ledger of a part of the run, without the list of connections.
+  func ledger(_ counts: Counts, since start: Counts) -> Ledger {
+    var (tally, stored) = (counts.tally, counts.stored)
+    tally -= start.tally
+    stored.delivered -= start.stored.delivered
+    stored.coalesced -= start.stored.coalesced
+    stored.expired -= start.stored.expired
+    stored.dropped -= start.stored.dropped
     var ledger = Ledger()
-    ledger.started = rfc3339(started)
+    ledger.started = rfc3339(start.time)
     ledger.gateway = tally.gateway
     ledger.payloads = tally.payloads?.ledger
-    let stored = policy.store.withLock { store in
-      store.advance(to: milliseconds)
-      return store.counts
-    }
     ledger.devices.delivered = tally.accepted - tally.offline - tally.uninstalled + stored.delivered
     ledger.devices.coalesced = stored.coalesced
     ledger.devices.expired = stored.expired
@@ -156,12 +172,12 @@ final class SimulatorContext: Sendable {
   /// The random numbers of a connection, derived from seed and number.
   func generator(_ connection: UInt64) -> SplitMix64 {
     // A different stream from that of its notification filter.
-    SplitMix64(seed: behavior.seed ^ 0x6761_7465_7761_7921, stream: connection)
+    SplitMix64(seed: options.behavior.seed ^ 0x6761_7465_7761_7921, stream: connection)
   }
 
   /// The random numbers of a connection's handshake, independent of its later ones.
   func handshakeGenerator(_ connection: UInt64) -> SplitMix64 {
-    SplitMix64(seed: behavior.seed ^ 0x6861_6e64_7368_616b, stream: connection)
+    SplitMix64(seed: options.behavior.seed ^ 0x6861_6e64_7368_616b, stream: connection)
   }
 }
 

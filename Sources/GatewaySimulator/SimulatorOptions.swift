@@ -57,6 +57,8 @@ public struct SimulatorOptions: Sendable {
   public var keepsFeedback = true
   /// Connections that the ledger lists; further ones are only counted.
   public var maximumListedConnections = 100_000
+  /// Devices that may be changed while the gateway runs.
+  public var maximumChangedDevices = 100_000
 
   public init() {}
 }

@@ -1,7 +1,5 @@
-import Bytes
+import HTTPEndpoint
 import NIOCore
-import NIOPosix
-import Synchronization
 
 /// Serves a program's metrics over HTTP, to Prometheus and to browsers.
 ///
@@ -13,7 +11,7 @@ public final class MetricsEndpoint: Sendable {
     /// Simultaneous connections; a further one closes the oldest, so that hanging peers do not lock others out.
     public var maximumConnections = 64
     /// The most bytes of a request, including its body and everything after it; a longer one is answered with status
-    /// 431.
+    /// 431, or 413 if its body is too long.
     public var maximumRequestBytes = 16 << 10
     /// The lifetime of a connection, after which it is closed, answered or not. The default is Prometheus' default
     /// timeout.
@@ -30,19 +28,12 @@ public final class MetricsEndpoint: Sendable {
   }
 
   /// The listening address: `127.0.0.1:9102`, `[::1]:9102`.
-  public let address: String
+  public var address: String { endpoint.address }
   /// The listening port, also if port 0 was requested.
-  public let port: Int
-  private let listener: any Channel
-  private let connections: Connections
+  public var port: Int { endpoint.port }
+  private let endpoint: HTTPEndpoint
 
-  private init(listener: any Channel, at address: SocketAddress?, connections: Connections) {
-    port = address?.port ?? 0
-    let host = address?.ipAddress ?? "?"
-    self.address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-    self.listener = listener
-    self.connections = connections
-  }
+  private init(_ endpoint: HTTPEndpoint) { self.endpoint = endpoint }
 
   /// Listens at a host and a port, and serves pages until `stop()`.
   ///
@@ -57,87 +48,38 @@ public final class MetricsEndpoint: Sendable {
     host: String, port: Int, group: any EventLoopGroup, limits: Limits = Limits(),
     metrics: @escaping @Sendable () async -> [Metric]
   ) async throws -> MetricsEndpoint {
-    let connections = Connections(limit: limits.maximumConnections)
-    let bootstrap = ServerBootstrap(group: group)
-      .serverChannelOption(.backlog, value: 64)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      // A client that closes its direction after a request still gets the answer.
-      .childChannelOption(.allowRemoteHalfClosure, value: true)
-      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
-      .childChannelInitializer { channel in
-        guard connections.add(channel) else { return channel.eventLoop.makeFailedFuture(ChannelError.eof) }
-        return channel.eventLoop.makeCompletedFuture {
-          try RequestHandler.addHandlers(to: channel, limits: limits, metrics: metrics)
-        }
-      }
+    var serverLimits = HTTPEndpoint.Limits()
+    serverLimits.maximumConnections = limits.maximumConnections
+    serverLimits.maximumRequestBytes = limits.maximumRequestBytes
+    serverLimits.timeout = limits.timeout
+    let service = HTTPEndpoint.Service {
+      await answer($0, metrics)
+    } problem: {
+      .text($0.status, $0.sentence)
+    }
     do {
-      guard (0...65_535).contains(port) else { throw StartError(description: "invalid port number") }
-      // The resolver may take seconds, and `bind(host:port:)` asks it on the thread it is called on.
-      let address = try await NIOThreadPool.singleton.runIfActive {
-        try SocketAddress.makeAddressResolvingHost(host, port: port)
-      }
-      let listener = try await bootstrap.bind(to: address).get()
-      return MetricsEndpoint(listener: listener, at: listener.localAddress, connections: connections)
+      return MetricsEndpoint(
+        try await HTTPEndpoint.start(host: host, port: port, group: group, limits: serverLimits, service: service))
     } catch {
-      let place = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-      throw StartError(description: "cannot listen at \(place): \(reason(of: error))")
+      throw StartError(description: "\(error)")
     }
   }
 
   /// Stops listening and closes all connections.
-  public func stop() async {
-    // Closing fails only if it is closed already.
-    try? await listener.close()
-    for channel in connections.end() { try? await channel.close() }
-  }
+  public func stop() async { await endpoint.stop() }
 
-  private static func reason(of error: any Error) -> String {
-    switch error {
-    case let error as IOError: SystemError.text(error.errnoCode)
-    case let error as SocketAddressError.UnknownHost: error.errorDescription
-    default: "\(error)"
+  private static func answer(
+    _ request: HTTPRequest, _ metrics: @Sendable () async -> [Metric]
+  ) async -> HTTPAnswer {
+    guard request.path == "/metrics" || request.path == "/" else {
+      return .text(404, "Not found; the only path is /metrics.")
     }
-  }
-}
-
-/// The open connections, which are counted and can be closed together.
-private final class Connections: Sendable {
-  private struct State {
-    var open: [ObjectIdentifier: (number: Int, channel: any Channel)] = [:]
-    var last = 0
-    var hasEnded = false
-  }
-
-  private let limit: Int
-  private let state = Mutex(State())
-
-  init(limit: Int) { self.limit = limit }
-
-  /// `false` when none are wanted any more. When there are too many the oldest is closed.
-  func add(_ channel: any Channel) -> Bool {
-    let key = ObjectIdentifier(channel)
-    let (isAdded, oldest) = state.withLock { state -> (Bool, (any Channel)?) in
-      guard !state.hasEnded else { return (false, nil) }
-      var oldest: (any Channel)?
-      if state.open.count >= limit, let entry = state.open.min(by: { $0.value.number < $1.value.number }) {
-        oldest = state.open.removeValue(forKey: entry.key)?.channel
-      }
-      state.last += 1
-      state.open[key] = (state.last, channel)
-      return (true, oldest)
+    guard request.method == "GET" else {
+      return .text(405, "Method not allowed; use GET or HEAD.", headers: [("Allow", "GET, HEAD")])
     }
-    oldest?.close(promise: nil)
-    if isAdded {
-      channel.closeFuture.whenComplete { _ in self.state.withLock { state in state.open[key] = nil } }
-    }
-    return isAdded
-  }
-
-  /// Stops accepting connections, and returns the open ones.
-  func end() -> [any Channel] {
-    state.withLock { state in
-      state.hasEnded = true
-      return state.open.values.map(\.channel)
-    }
+    guard request.path == "/metrics" else { return .text(200, "Metrics: /metrics") }
+    return HTTPAnswer(
+      status: 200, headers: [("Content-Type", PrometheusText.contentType)],
+      body: Array(PrometheusText.page(of: await metrics()).utf8))
   }
 }

@@ -128,7 +128,7 @@ extension GatewaySession {
     (decision.acceptedInAll, decision.discardsRest) = (accepted, ending != nil)
     guard let before else { return decision }
     (decision.received, decision.accepted) = (received - before.received, accepted - before.accepted)
-    decision.rejects = before.ending == nil && hasRejectedFrame
+    decision.rejection = before.ending == nil && hasRejectedFrame ? .status(.invalidToken) : nil
     return decision
   }
 }

@@ -112,7 +112,7 @@ private final class SimulatedFeedback: Sendable {
     let (loop, channel) = (loop, NIOAsyncTestingChannel(loop: loop))
     self.channel = channel
     parts = try await loop.executeInContext {
-      let (books, socket) = (EventLoopState(loop), SimulatedSocket(readLength: .max))
+      let (books, socket) = (EventLoopState(loop, shared), SimulatedSocket(readLength: .max))
       socket.holdsWrites = holdsWrites
       try channel.pipeline.syncOperations.addHandler(socket)
       try Simulator.accept(channel, .feedback, shared, books)

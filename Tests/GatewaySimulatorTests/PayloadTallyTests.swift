@@ -98,7 +98,7 @@ struct PayloadTallyTests {
   @Test("Counts of several event loops are added key by key")
   func sums() {
     var sum = PayloadCounts(kinds: ["alert": 1, "background": 2], lint: ["aps_empty": 3])
-    sum += PayloadCounts(kinds: ["alert": 10], lint: ["aps_empty": 30, "badge_type": 4])
+    sum.combine(with: PayloadCounts(kinds: ["alert": 10], lint: ["aps_empty": 30, "badge_type": 4]), +)
     #expect(sum.kinds == ["alert": 11, "background": 2] && sum.lint == ["aps_empty": 33, "badge_type": 4])
   }
 }

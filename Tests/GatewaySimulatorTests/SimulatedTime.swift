@@ -34,7 +34,7 @@ final class SimulatedGateway {
     shared = SimulatorContext(
       options, feedbackList: try FeedbackList(path: nil), log: nil,
       wallClock: WallClock { Self.beginning + Int64(loop.now.uptimeNanoseconds) })
-    books = EventLoopState(loop)
+    books = EventLoopState(loop, shared)
     sweeps = books.startSweeping()
   }
 
@@ -102,7 +102,7 @@ final class SimulatedClient {
   fileprivate init(_ gateway: SimulatedGateway, tls: TLSContext?) throws {
     loop = gateway.loop
     let gatewayChannel = EmbeddedChannel(loop: loop)
-    gatewaySocket = SimulatedSocket(readLength: ReadThrottle.readLength(gateway.shared.behavior.reading))
+    gatewaySocket = SimulatedSocket(readLength: ReadThrottle.readLength(gateway.shared.options.behavior.reading))
     socket = SimulatedSocket(readLength: .max)
     socket.peer = gatewaySocket
     gatewaySocket.peer = socket

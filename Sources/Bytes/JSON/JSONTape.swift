@@ -33,6 +33,9 @@
   /// The offset of the first key that its object already has.
   package internal(set) var repeatedKey: Int?
 
+  /// The indices of all values and keys.
+  package var indices: Range<Int> { nodes.indices }
+
   /// Longest text that is read, in bytes: 1 GiB. Longer text is a fault at its first byte too many.
   package static var longestText: Int { 1 << 30 }
 

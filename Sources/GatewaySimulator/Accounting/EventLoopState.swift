@@ -10,6 +10,10 @@ final class EventLoopState {
 
   let loop: any EventLoop
   var tally = Tally()
+  /// The gateway's behavior at the moment.
+  private(set) var conduct: Conduct
+  /// Until when the gateway neither reads nor answers; `nil`: it does.
+  private(set) var silentUntil: NIODeadline?
   /// `nil`: payloads are not judged.
   let payloads: PayloadTally?
   /// Batches of failures that are not on the feedback list for certain, of open and of ended connections.
@@ -18,8 +22,9 @@ final class EventLoopState {
   let failed: EventLoopFuture<Void>
   private var connections: [UInt64: any WatchedConnection] = [:]
 
-  init(_ loop: any EventLoop, payloads: PayloadScrutiny? = nil) {
-    self.payloads = payloads.map { PayloadTally($0) }
+  init(_ loop: any EventLoop, _ shared: SimulatorContext) {
+    payloads = shared.options.payloads.map { PayloadTally($0) }
+    conduct = shared.conduct.withLock { $0 }
     self.loop = loop
     failed = loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
   }
@@ -80,6 +85,25 @@ final class EventLoopState {
     for connection in Array(connections.values) { connection.leave() }
   }
 
+  // MARK: changes at run time
+
+  /// Behaves so from now on, on open connections as well.
+  func adopt(_ conduct: Conduct) {
+    self.conduct = conduct
+    for connection in Array(connections.values) { connection.adopt(conduct) }
+  }
+
+  /// Neither reads nor answers for this time, from now; zero ends an earlier silence.
+  func beSilent(for time: TimeAmount) {
+    silentUntil = time > .zero ? loop.now + time : nil
+    for connection in Array(connections.values) { connection.beSilent(until: silentUntil) }
+  }
+
+  /// Closes connections to the gateway.
+  func closeConnections(_ way: ClosingWay, topic: String?) {
+    for connection in Array(connections.values) { connection.close(way, topic: topic) }
+  }
+
   /// No more counts or failures will follow.
   var isSettled: Bool { connections.isEmpty && undurable == 0 }
 }
@@ -92,4 +116,27 @@ protocol WatchedConnection: AnyObject {
   func shutDown(forGood: Bool)
   /// Closes the connection at once.
   func leave()
+  /// The gateway behaves otherwise from now on.
+  func adopt(_ conduct: Conduct)
+  /// The gateway is silent until then; `nil`: it no longer is.
+  func beSilent(until end: NIODeadline?)
+  /// Closes a connection of the gateway, if it is of this topic; `nil`: of any.
+  func close(_ way: ClosingWay, topic: String?)
+}
+
+/// The service of the feedback list has none of these.
+extension WatchedConnection {
+  func adopt(_ conduct: Conduct) {}
+  func beSilent(until end: NIODeadline?) {}
+  func close(_ way: ClosingWay, topic: String?) {}
+}
+
+/// How the gateway closes connections on request.
+public enum ClosingWay: String, Sendable, CaseIterable, Codable {
+  /// As for maintenance: a connection with notifications gets status 10 and the identifier of the last accepted one.
+  case shutdown
+  /// Without an answer: close_notify and FIN.
+  case fin
+  /// Without an answer: RST, which also destroys bytes that the peer's kernel has not delivered yet.
+  case rst
 }

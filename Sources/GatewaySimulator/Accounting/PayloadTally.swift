@@ -126,9 +126,9 @@ struct PayloadCounts: Sendable {
     for rule in entry.rules { lint[rule.code, default: 0] += entry.count }
   }
 
-  static func += (sum: inout PayloadCounts, other: PayloadCounts) {
-    sum.kinds.merge(other.kinds, uniquingKeysWith: +)
-    sum.lint.merge(other.lint, uniquingKeysWith: +)
+  mutating func combine(with other: PayloadCounts, _ operation: (Int, Int) -> Int) {
+    for (kind, count) in other.kinds { kinds[kind] = operation(kinds[kind] ?? 0, count) }
+    for (rule, count) in other.lint { lint[rule] = operation(lint[rule] ?? 0, count) }
   }
 
   /// The counts in the ledger's form.

@@ -32,21 +32,36 @@ struct Tally: Sendable {
   /// Failures that could not be put on a feedback list.
   var feedbackLost = 0
 
-  static func += (sum: inout Tally, other: Tally) {
+  static func += (sum: inout Tally, other: Tally) { sum.combine(with: other, +) }
+
+  /// The counts since an earlier time, without those that are 0 by rejection or rule.
+  static func -= (tally: inout Tally, earlier: Tally) {
+    tally.combine(with: earlier, -)
+    tally.rejected = tally.rejected.filter { $0.value != 0 }
+    tally.errorResponses = tally.errorResponses.filter { $0.value != 0 }
+    if let payloads = tally.payloads {
+      tally.payloads?.kinds = payloads.kinds.filter { $0.value != 0 }
+      tally.payloads?.lint = payloads.lint.filter { $0.value != 0 }
+    }
+  }
+
+  private mutating func combine(with other: Tally, _ operation: (Int, Int) -> Int) {
     for path in [
       \Tally.connections, \.open, \.handshakes, \.resumed, \.handshakeFailures, \.refused, \.received, \.accepted,
       \.discarded, \.malformed, \.incomplete, \.bytes, \.offline, \.uninstalled, \.feedbackConnections, \.feedbackOpen,
       \.feedbackHandshakeFailures, \.feedbackCompleted, \.tuplesSent, \.feedbackLost, \.errorResponsesIncomplete,
     ] as [WritableKeyPath<Tally, Int>] {
-      sum[keyPath: path] += other[keyPath: path]
+      self[keyPath: path] = operation(self[keyPath: path], other[keyPath: path])
     }
     if let part = other.payloads {
-      var payloads = sum.payloads ?? PayloadCounts()
-      payloads += part
-      sum.payloads = payloads
+      var sums = payloads ?? PayloadCounts()
+      sums.combine(with: part, operation)
+      payloads = sums
     }
-    sum.rejected.merge(other.rejected, uniquingKeysWith: +)
-    sum.errorResponses.merge(other.errorResponses, uniquingKeysWith: +)
+    for (rejection, count) in other.rejected { rejected[rejection] = operation(rejected[rejection] ?? 0, count) }
+    for (rejection, count) in other.errorResponses {
+      errorResponses[rejection] = operation(errorResponses[rejection] ?? 0, count)
+    }
   }
 
   /// The counts in the ledger's form, without those of the stores.

@@ -2,7 +2,7 @@ import Bytes
 import Measurement
 
 /// The state of a device token.
-package enum Device: String, Sendable, CaseIterable {
+public enum Device: String, Sendable, CaseIterable, Codable {
   /// Receives its notifications.
   case active
   /// Its notifications wait in the `OfflineStore`.
@@ -38,6 +38,8 @@ public struct DevicePopulation: Sendable {
   }
 
   private let source: Source
+  /// Devices that were changed, as they are for every topic.
+  private var changed: [TokenKey: Device] = [:]
 
   /// Everybody is active.
   public init() { source = .allActive }
@@ -71,7 +73,26 @@ public struct DevicePopulation: Sendable {
 
   /// Every token is active, so no lookup is needed.
   var isAllActive: Bool {
-    if case .allActive = source { true } else { false }
+    if case .allActive = source { changed.isEmpty } else { false }
+  }
+
+  /// The number of tokens that were changed.
+  var changedCount: Int { changed.count }
+
+  /// Changes the device of a token for all topics; `nil` undoes earlier changes.
+  mutating func change(_ token: RawSpan, to device: Device?) { changed[TokenKey(token)] = device }
+
+  /// Undoes all changes.
+  mutating func undoChanges() { changed = [:] }
+
+  /// The tokens that were changed or listed, with their states, in ascending order of the tokens' bytes.
+  ///
+  /// Complexity: O(n log n) in all of them.
+  var known: [(token: [UInt8], device: Device)] {
+    var devices: [TokenKey: Device] = [:]
+    if case .tokens(let tokens) = source { devices = tokens }
+    devices.merge(changed) { _, changed in changed }
+    return devices.map { ($0.key.token, $0.value) }.sorted { $0.token.lexicographicallyPrecedes($1.token) }
   }
 
   /// The device of the token. A listed device is the same for every topic.
@@ -81,7 +102,8 @@ public struct DevicePopulation: Sendable {
   /// - Parameter topicSeed: the result of `topicSeed(_:seed:)` for the topic.
   @inline(__always)
   package func device(of token: RawSpan, topicSeed: UInt64) -> Device {
-    switch source {
+    if !changed.isEmpty, let device = changed[TokenKey(token)] { return device }
+    return switch source {
     case .allActive: .active
     // Mixed, so that tokens that are counted up are drawn evenly too.
     case .shares(let thresholds):

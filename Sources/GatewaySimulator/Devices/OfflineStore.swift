@@ -40,7 +40,7 @@ public struct OfflineStore: Sendable {
     package var coalesced = 0
     /// Its expiration or the maximum age passed, or it was not to be stored.
     package var expired = 0
-    /// The store was full.
+    /// The store was full, or the device was changed or reset while it waited.
     package var dropped = 0
     /// Waiting.
     package var stored = 0
@@ -134,6 +134,25 @@ public struct OfflineStore: Sendable {
   package mutating func comeOnline(now: Int64) {
     advance(to: now)
     counts.delivered += counts.stored
+    clear()
+  }
+
+  /// A device comes online for good, or never will: what waits for it is delivered or dropped.
+  package mutating func settle(topic: UInt32, token: RawSpan, isDelivered: Bool, now: Int64) {
+    advance(to: now)
+    guard let place = places[TokenKey(topic: topic, token)] else { return }
+    if isDelivered { counts.delivered += 1 } else { counts.dropped += 1 }
+    remove(place)
+  }
+
+  /// Drops everything that waits.
+  package mutating func removeAll(now: Int64) {
+    advance(to: now)
+    counts.dropped += counts.stored
+    clear()
+  }
+
+  private mutating func clear() {
     counts.stored = 0
     bytes = 0
     places = [:]

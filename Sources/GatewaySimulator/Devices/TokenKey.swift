@@ -15,7 +15,18 @@ enum TokenKey: Hashable, Sendable {
     }
   }
 
-  /// Bytes of the token.
+  /// The bytes of the token.
+  var token: [UInt8] {
+    switch self {
+    case .usual(_, let first, let second, let third, let fourth):
+      var bytes = ByteWriter(capacity: DeviceToken.usualLength)
+      for word in [first, second, third, fourth] { bytes.write(bigEndian: word) }
+      return Array(copying: bytes.bytes)
+    case .other(_, let token): return token
+    }
+  }
+
+  /// The number of the token's bytes.
   var length: Int {
     switch self {
     case .usual: 32

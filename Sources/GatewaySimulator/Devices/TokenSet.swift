@@ -1,7 +1,7 @@
 import Bytes
 
 /// Tokens that can be looked up without allocating.
-public struct TokenSet: Sendable {
+public struct TokenSet: Sendable, Equatable {
   private var tokens: Set<TokenKey> = []
 
   public init(_ tokens: some Sequence<[UInt8]>) {
@@ -14,6 +14,9 @@ public struct TokenSet: Sendable {
   }
 
   public var count: Int { tokens.count }
+
+  /// The token, if there is one; `nil`: there are several, or none.
+  package var only: [UInt8]? { tokens.count == 1 ? tokens.first?.token : nil }
 
   func contains(_ token: RawSpan) -> Bool { tokens.contains(TokenKey(token)) }
 }

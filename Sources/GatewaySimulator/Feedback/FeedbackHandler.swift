@@ -211,7 +211,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
 
   private func write(_ bytes: ByteBuffer) -> EventLoopFuture<Void> {
     guard let context else { return loopState.failed }
-    guard shared.behavior.feedback.isRagged else { return context.writeAndFlush(wrapOutboundOut(bytes)) }
+    guard loopState.conduct.behavior.feedback.isRagged else { return context.writeAndFlush(wrapOutboundOut(bytes)) }
     let done = context.eventLoop.makePromise(of: Void.self)
     writeRagged(bytes, done)
     return done.futureResult
@@ -235,7 +235,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     progress = loopState.loop.now
     if hasPeerEnded {
       conclude(context)
-    } else if !shared.behavior.feedback.neverCloses {
+    } else if !loopState.conduct.behavior.feedback.neverCloses {
       guard context.channel is any SocketOptionProvider else { return closeOutput(context) }
       awaitSocket(until: \.isAcknowledged) { handler, context in
         if !handler.hasPeerEnded { handler.closeOutput(context) }

@@ -76,6 +76,13 @@ extension FeedbackList {
     }
   }
 
+  /// Removes the failures of all topics that were added before; durable on return.
+  package func removeAll() async throws(FeedbackListError) {
+    await flush()
+    let (topics, last) = state.withLock { (Array($0.waiting.keys), $0.lastSequence) }
+    for topic in topics { try await remove(topic: String(decoding: topic, as: UTF8.self), through: last) }
+  }
+
   private func performOpen<Result: Sendable>(
     _ work: @escaping @Sendable (Database) throws -> Result
   ) async throws(FeedbackListError) -> Result {

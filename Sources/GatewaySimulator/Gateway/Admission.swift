@@ -17,19 +17,27 @@ final class Admission: Sendable {
     var refusedUntil: Int64 = .min
   }
 
-  private let rules: Behavior.Connection
-  private let topics = Mutex<[String: Topic]>([:])
+  private struct State {
+    var rules: Behavior.Connection
+    /// Those with open or late connections.
+    var topics: [String: Topic] = [:]
+  }
 
-  init(_ rules: Behavior.Connection) { self.rules = rules }
+  private let state: Mutex<State>
+
+  init(_ rules: Behavior.Connection) { state = Mutex(State(rules: rules)) }
+
+  /// Admits by other rules from now on. Connections that are open stay, and count.
+  func adopt(_ rules: Behavior.Connection) { state.withLock { $0.rules = rules } }
 
   /// Counts the connection and decides on it. Call `release` for each admitted one when it ends.
   ///
   /// - Parameter now: nanoseconds of any clock.
   func admit(_ name: String, now: Int64) -> Refusal? {
-    guard rules.limitPerTopic != nil || rules.reconnectsPerSecond != nil else { return nil }
-    return topics.withLock { topics in
-      var topic = topics[name] ?? Topic()
-      defer { topics[name] = topic }
+    state.withLock { state in
+      let rules = state.rules
+      var topic = state.topics[name] ?? Topic()
+      defer { state.topics[name] = topic }
       if let most = rules.reconnectsPerSecond {
         if now < topic.refusedUntil { return .reconnects }
         topic.latest.removeAll { $0 <= now - 1_000_000_000 }
@@ -47,7 +55,12 @@ final class Admission: Sendable {
   }
 
   func release(_ name: String) {
-    guard rules.limitPerTopic != nil || rules.reconnectsPerSecond != nil else { return }
-    topics.withLock { $0[name]?.open -= 1 }
+    state.withLock { state in
+      state.topics[name]?.open -= 1
+      // Topics whose connections are not limited are not kept.
+      if let topic = state.topics[name], topic.open == 0, topic.latest.isEmpty, topic.refusedUntil == .min {
+        state.topics[name] = nil
+      }
+    }
   }
 }

@@ -34,17 +34,31 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private var hasRead = false
   /// Since when the gateway does not read, or the last check meanwhile; `nil`: it reads.
   private var unreadSince: NIODeadline?
+  /// Why the gateway does not read; empty: it does.
+  private var pauses: Pauses = []
   private var isAdmitted = false
   private var readThrottle: ReadThrottle?
+  /// Pauses of the throttle so far.
+  private var throttlePauses = 0
   /// The observer knows that the gateway has closed its direction.
   var isEndObserved = false
+
+  private struct Pauses: OptionSet {
+    let rawValue: UInt8
+    /// The rate or the pauses of `Behavior.Reading`.
+    static let throttle = Pauses(rawValue: 1)
+    /// The feedback list is behind.
+    static let feedbackList = Pauses(rawValue: 2)
+    static let silence = Pauses(rawValue: 4)
+  }
 
   init(_ shared: SimulatorContext, _ loopState: EventLoopState, number: UInt64) {
     self.shared = shared
     self.loopState = loopState
     self.number = number
     life = GatewayLife(
-      shared.behavior.response, linger: shared.options.linger.timeAmount, generator: shared.generator(number))
+      loopState.conduct.behavior.response, linger: shared.options.linger.timeAmount, generator: shared.generator(number)
+    )
     session = GatewaySession(rules: shared.options.rules)
     openedAt = shared.wallClock.nanoseconds()
     openedTick = loopState.loop.now
@@ -99,11 +113,12 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     // Where payloads are judged, the tally checks and counts priorities too, before the session would.
     if loopState.payloads != nil { rules.push.checksPriority = false }
     session = GatewaySession(rules: rules, standing: standing)
-    session.shutdownAfter = shared.behavior.shutdownAfter ?? .max
+    session.shutdownAfter = loopState.conduct.behavior.shutdownAfter ?? .max
     filter = NotificationFilter(
-      shared.policy, topic: topic ?? "", connection: number, payloads: loopState.payloads,
+      loopState.conduct.policy, shared.store, topic: topic ?? "", connection: number, payloads: loopState.payloads,
       checksPriority: shared.options.rules.push.checksPriority)
-    readThrottle = ReadThrottle(shared.behavior.reading, at: loopState.loop.now)
+    throttle(loopState.conduct.behavior.reading)
+    if let end = loopState.silentUntil, loopState.loop.now < end { beSilent(until: end) }
   }
 
   private func refusal(_ topic: String?) -> String? {
@@ -112,7 +127,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       return refusal.rawValue
     }
     isAdmitted = true
-    let rules = shared.behavior.connection
+    let rules = loopState.conduct.behavior.connection
     if rules.wrongEnvironmentTopics.contains(name) { return "wrong_environment" }
     return life.isHit(rules.acceptThenClose) ? "accept_then_close" : nil
   }
@@ -165,7 +180,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard bytes.readableBytes > 0, var filter else { return }
     let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)
     let (offline, uninstalled) = (filter.offline, filter.uninstalled)
-    if !shared.policy.acceptsEverything || loopState.payloads != nil { filter.now = shared.milliseconds }
+    if !loopState.conduct.policy.acceptsEverything || loopState.payloads != nil { filter.now = shared.milliseconds }
     let wasOpen = session.ending == nil
     // The value moves out of the object and back: its counters are then not looked up for every notification.
     self.filter = nil
@@ -178,7 +193,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       var decision = self.decision
       decision.received = session.received - received
       decision.accepted = session.accepted - accepted
-      decision.rejects = wasOpen && session.hasRejectedFrame
+      if wasOpen, session.hasRejectedFrame, let ending = session.ending { decision.rejection = .status(ending.status) }
       shared.observe(number, .received(frames, decision))
     }
     bytes.moveReaderIndex(forwardBy: consumed)
@@ -215,10 +230,10 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       let waiting = try shared.feedbackList.add(failures) { error in
         loop.execute { handler.value.becameDurable(failures.count, error) }
       }
-      if waiting > 1 << 20 { setReading(false) }
+      if waiting > 1 << 20 { pause(.feedbackList) }
     } catch {
       if error.kind == .tooMuchPending {
-        setReading(false)
+        pause(.feedbackList)
         loop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { self.add(failures) }
       } else {
         becameDurable(failures.count, error)
@@ -234,16 +249,26 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       loopState.tally.feedbackLost += count
     }
     perform(life.noteDurable(lostBecause: error?.description, at: loopState.loop.now))
-    if life.undurable == 0, readThrottle?.isPausing != true { setReading(true) }
+    if life.undurable == 0 { resume(.feedbackList) }
   }
 
   private func pauseReading(_ delay: TimeAmount) {
-    readThrottle?.isPausing = true
-    setReading(false)
-    context?.eventLoop.assumeIsolated().scheduleTask(in: delay) {
-      self.readThrottle?.isPausing = false
-      if self.life.undurable == 0 { self.setReading(true) }
+    pause(.throttle)
+    throttlePauses += 1
+    context?.eventLoop.assumeIsolated().scheduleTask(in: delay) { [pause = throttlePauses] in
+      // A changed rate ends the pause, and may have begun another one.
+      if pause == self.throttlePauses { self.resume(.throttle) }
     }
+  }
+
+  private func pause(_ reason: Pauses) {
+    pauses.insert(reason)
+    setReading(false)
+  }
+
+  private func resume(_ reason: Pauses) {
+    pauses.remove(reason)
+    if pauses.isEmpty { setReading(true) }
   }
 
   private func setReading(_ isOn: Bool) {
@@ -351,7 +376,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       if now - openedTick > allowed { perform(life.close(as: .handshakeFailed)) }
     case .lingering: perform(life.passed(now))
     case .open:
-      let rules = shared.behavior.connection
+      let rules = loopState.conduct.behavior.connection
       if partial.isLate(now, shared.options.frameTimeout.timeAmount) {
         perform(life.close(as: .frameTimeout))
       } else if let idle = rules.idle, now - lastRead >= idle.timeAmount {
@@ -365,6 +390,51 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
 
   func shutDown(forGood: Bool) { shutDown() }
   func leave() { perform(life.leave()) }
+
+  // MARK: changes at run time
+
+  func adopt(_ conduct: Conduct) {
+    life.adopt(conduct.behavior.response)
+    session.shutdownAfter = conduct.behavior.shutdownAfter ?? .max
+    filter?.adopt(conduct.policy)
+    guard life.phase == .open else { return }
+    throttlePauses += 1
+    throttle(conduct.behavior.reading)
+    resume(.throttle)
+  }
+
+  private func throttle(_ reading: Behavior.Reading) {
+    readThrottle = ReadThrottle(reading, at: loopState.loop.now)
+    // It fails when the connection is closed.
+    try? context?.channel.syncOptions?.setOption(.recvAllocator, value: ReadThrottle.allocator(reading))
+  }
+
+  func beSilent(until end: NIODeadline?) {
+    // A connection whose handshake is not complete asks when it is.
+    guard life.phase != .handshake else { return }
+    guard let end else { return endSilence() }
+    life.beSilent()
+    pause(.silence)
+    loopState.loop.assumeIsolated().scheduleTask(deadline: end) {
+      // Another silence may have begun meanwhile.
+      if let later = self.loopState.silentUntil, self.loopState.loop.now < later { return }
+      self.endSilence()
+    }
+  }
+
+  private func endSilence() {
+    perform(life.endSilence(at: loopState.loop.now))
+    resume(.silence)
+  }
+
+  func close(_ way: ClosingWay, topic: String?) {
+    guard topic == nil || topic == self.topic else { return }
+    switch way {
+    case .shutdown: shutDown()
+    case .fin: perform(life.leave())
+    case .rst: perform(life.cut())
+    }
+  }
 
   private func shutDown() {
     if life.phase == .open, session.received > 0 { session.shutDown() }

@@ -54,6 +54,9 @@ struct GatewayLife {
     case network
   }
 
+  /// Due in a silence, and sent at its end.
+  private enum Held { case answer, piece }
+
   /// An error response that is not completely written.
   private struct Answer {
     let ending: GatewaySession.Ending
@@ -66,7 +69,7 @@ struct GatewayLife {
     var written = 0
   }
 
-  private let rules: Behavior.Response
+  private var rules: Behavior.Response
   private let linger: TimeAmount
   private var generator: SplitMix64
   private(set) var phase = Phase.handshake
@@ -80,6 +83,9 @@ struct GatewayLife {
   private(set) var undurable = 0
   private var isAnswerHeld = false
   private var hasPeerEnded = false
+  /// Nothing is answered until it is over.
+  private var isSilent = false
+  private var held: Held?
 
   init(_ rules: Behavior.Response, linger: TimeAmount, generator: SplitMix64) {
     (self.rules, self.linger, self.generator) = (rules, linger, generator)
@@ -97,6 +103,23 @@ struct GatewayLife {
   mutating func isHit(_ probability: Double) -> Bool { generator.isHit(probability) }
 
   mutating func note(problem: String) { self.problem = self.problem ?? problem }
+
+  /// Answers so from now on; a response that is being sent is not changed.
+  mutating func adopt(_ rules: Behavior.Response) { self.rules = rules }
+
+  /// Nothing is answered until `endSilence`.
+  mutating func beSilent() { isSilent = true }
+
+  /// Sends what was due meanwhile.
+  mutating func endSilence(at now: NIODeadline) -> [Action] {
+    isSilent = false
+    defer { held = nil }
+    switch held {
+    case .answer: return answerIsDue(at: now)
+    case .piece: return pieceIsDue(at: now)
+    case nil: return []
+    }
+  }
 
   // MARK: the beginning
 
@@ -135,6 +158,10 @@ struct GatewayLife {
   /// it then. When such a failure is lost for good, the connection ends without it.
   mutating func answerIsDue(at now: NIODeadline) -> [Action] {
     guard phase == .answering, let ending else { return [] }
+    guard !isSilent else {
+      held = .answer
+      return []
+    }
     guard undurable == 0 else {
       isAnswerHeld = true
       return []
@@ -163,6 +190,10 @@ struct GatewayLife {
   /// Writes the next piece of the answer.
   mutating func pieceIsDue(at now: NIODeadline) -> [Action] {
     guard phase == .answering, var answer else { return [] }
+    guard !isSilent else {
+      held = .piece
+      return []
+    }
     let length = min(answer.rest.count, max(1, answer.pieces.first ?? answer.rest.count))
     let piece = Array(answer.rest.prefix(length))
     answer.rest = answer.rest.dropFirst(length)
@@ -245,6 +276,12 @@ struct GatewayLife {
 
   /// The connection is as old as connections may become; `shutDown` follows.
   mutating func noteLifetime() { end = .lifetime }
+
+  /// Closes with a RST.
+  mutating func cut() -> [Action] {
+    end = end ?? .local
+    return [.reset]
+  }
 
   /// The gateway ends: the session's ending is answered, if it had anything to shut down.
   mutating func shutDown(_ ending: GatewaySession.Ending?, at now: NIODeadline) -> [Action] {

@@ -6,7 +6,10 @@ import PushModel
 
 /// Decides on the valid notifications of one connection.
 struct NotificationFilter {
-  private let policy: RejectionPolicy
+  private var policy: RejectionPolicy
+  /// The rules for this topic.
+  private var rules: [Rule] = []
+  private let store: StoredNotifications
   private let topic: String
   private let topicNumber: UInt32
   private let topicSeed: UInt64
@@ -18,7 +21,6 @@ struct NotificationFilter {
   /// The filter rejected a notification, instead of the protocol's rules.
   private(set) var hasRefused = false
   private var generator: SplitMix64
-  private var untilHit: [Int] = []
   /// UNIX time in ms; set once for all bytes of a read.
   var now: Int64 = 0
   /// Failures of the notifications accepted for uninstalled apps since the last `takeFailures`.
@@ -26,20 +28,42 @@ struct NotificationFilter {
   private(set) var offline = 0
   private(set) var uninstalled = 0
 
+  private struct Rule {
+    let active: ActiveRule
+    /// Notifications of the connection until the next hit of a probability.
+    var untilHit = 0
+  }
+
   /// - Parameter payloads: what judges payloads; it then checks priorities in place of the session's rules.
   init(
-    _ policy: RejectionPolicy, topic: String, connection: UInt64, payloads: PayloadTally? = nil,
-    checksPriority: Bool = false
+    _ policy: RejectionPolicy, _ store: StoredNotifications, topic: String, connection: UInt64,
+    payloads: PayloadTally? = nil, checksPriority: Bool = false
   ) {
     self.policy = policy
+    self.store = store
     self.payloads = payloads
     payloadTopic = PayloadTopic(name: topic)
     self.checksPriority = checksPriority && payloads != nil
     self.topic = topic
-    topicNumber = policy.number(of: topic)
+    topicNumber = store.number(of: topic)
     topicSeed = DevicePopulation.topicSeed(topic, seed: policy.seed)
     generator = SplitMix64(seed: policy.seed, stream: connection)
-    for probability in policy.probabilities { untilHit.append(generator.waiting(for: probability)) }
+    adopt(policy)
+  }
+
+  /// Decides by another policy from now on. A rule that it has, too, goes on.
+  mutating func adopt(_ policy: RejectionPolicy) {
+    self.policy = policy
+    let earlier = rules
+    rules = []
+    for active in policy.rules where active.rule.topic == nil || active.rule.topic == topic {
+      var rule = Rule(active: active)
+      if case .probability(let probability) = active.rule.condition {
+        rule.untilHit =
+          earlier.first { $0.active === active }?.untilHit ?? generator.waiting(for: probability)
+      }
+      rules.append(rule)
+    }
   }
 
   /// Why the notification is rejected; `nil`: it is accepted, and its device is handled.
@@ -65,19 +89,8 @@ struct NotificationFilter {
   }
 
   private mutating func decideSlowly(_ notification: borrowing Push) -> Rejection? {
-    for rule in policy.rules {
-      switch rule {
-      case .every(let countdown, let rejection): if countdown.isHit() { return rejection }
-      case .chance(let slot, let rejection):
-        untilHit[slot] -= 1
-        if untilHit[slot] < 0 {
-          untilHit[slot] = generator.waiting(for: policy.probabilities[slot])
-          return rejection
-        }
-      case .prefix(let prefix, let rejection):
-        if notification.token.begins(with: prefix.rawBytes) { return rejection }
-      case .tokens(let tokens, let rejection): if tokens.contains(notification.token) { return rejection }
-      }
+    for index in rules.indices where meets(notification.token, ruleAt: index) && rules[index].active.takesOne() {
+      return rules[index].active.rule.rejection
     }
     switch policy.devices.device(of: notification.token, topicSeed: topicSeed) {
     case .active: break
@@ -89,13 +102,27 @@ struct NotificationFilter {
           topic: topic, token: Array(copying: notification.token), time: UInt32(clamping: now / 1_000)))
     case .offline:
       offline += 1
-      policy.store.withLock {
+      store.store.withLock {
         $0.accept(
           topic: topicNumber, token: notification.token, payload: notification.payload,
           expiration: notification.expiration, now: now)
       }
     }
     return nil
+  }
+
+  /// Whether a notification meets the condition of a rule. Conditions that count do.
+  private mutating func meets(_ token: RawSpan, ruleAt index: Int) -> Bool {
+    switch rules[index].active.rule.condition {
+    case .every(let interval): return rules[index].active.isHit(every: interval)
+    case .probability(let probability):
+      rules[index].untilHit -= 1
+      guard rules[index].untilHit < 0 else { return false }
+      rules[index].untilHit = generator.waiting(for: probability)
+      return true
+    case .prefix(let prefix): return token.begins(with: prefix.rawBytes)
+    case .tokens(let tokens): return tokens.contains(token)
+    }
   }
 
   mutating func takeFailures() -> [FeedbackList.Failure] {

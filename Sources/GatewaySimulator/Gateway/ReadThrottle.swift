@@ -6,7 +6,6 @@ struct ReadThrottle {
   private let rules: Behavior.Reading
   private var bucket: TokenBucket?
   private var sincePause = 0
-  var isPausing = false
 
   /// `nil` when reading is not to be slow.
   init?(_ rules: Behavior.Reading, at now: NIODeadline) {
@@ -26,6 +25,12 @@ struct ReadThrottle {
       }
     }
     return wait > 0 ? .nanoseconds(wait) : nil
+  }
+
+  /// Buffers of that length for the reads of a connection.
+  static func allocator(_ rules: Behavior.Reading) -> AdaptiveRecvByteBufferAllocator {
+    AdaptiveRecvByteBufferAllocator(
+      minimum: 256, initial: min(2_048, readLength(rules)), maximum: readLength(rules))
   }
 
   /// Bytes to be read at a time, so that a slow rate is not a burst and a long wait.

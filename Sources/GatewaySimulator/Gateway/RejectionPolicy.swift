@@ -2,62 +2,62 @@ import Bytes
 import PushModel
 import Synchronization
 
-/// The policy shared by all connections: rejection rules, devices, and the offline store.
-final class RejectionPolicy: Sendable {
-  enum Rule: Sendable {
-    case every(Countdown, Rejection)
-    /// `slot` is the index of the connection's countdown to the next hit.
-    case chance(slot: Int, Rejection)
-    case prefix([UInt8], Rejection)
-    case tokens(TokenSet, Rejection)
+/// The gateway's behavior at the moment, as every event loop has it. A change replaces it on each loop.
+struct Conduct: Sendable {
+  let behavior: Behavior
+  let policy: RejectionPolicy
+
+  /// - Parameters:
+  ///   - behavior: rules that `earlier` has, too, go on with its counts.
+  ///   - devices: the devices at the moment.
+  init(_ behavior: Behavior, _ devices: DevicePopulation, after earlier: Conduct? = nil) {
+    var left = earlier?.policy.rules ?? []
+    let rules = behavior.rejections.map { rule in
+      guard let place = left.firstIndex(where: { $0.rule == rule }) else { return ActiveRule(rule) }
+      return left.remove(at: place)
+    }
+    self.behavior = behavior
+    policy = RejectionPolicy(rules: rules, devices: devices, seed: behavior.seed)
   }
+}
 
-  final class Countdown: Sendable {
-    let interval: Int
-    let taken = Atomic<Int>(0)
-    init(_ interval: Int) { self.interval = max(1, interval) }
-
-    /// Counts one notification and returns whether it is an n-th one.
-    func isHit() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue % interval == 0 }
-  }
-
-  let rules: [Rule]
-  let probabilities: [Double]
+/// Which valid notifications are rejected: rules in the order in which they are asked, and the devices.
+struct RejectionPolicy: Sendable {
+  let rules: [ActiveRule]
   let devices: DevicePopulation
   /// No rejection rules, and all devices are active.
   let acceptsEverything: Bool
   let seed: UInt64
-  let store: Mutex<OfflineStore>
-  private let topics = Mutex<[String: UInt32]>([:])
 
-  init(_ options: SimulatorOptions) {
-    var rules: [Rule] = []
-    var probabilities: [Double] = []
-    for rule in options.behavior.rejections {
-      switch rule.condition {
-      case .every(let interval): rules.append(.every(Countdown(interval), rule.rejection))
-      case .probability(let probability):
-        rules.append(.chance(slot: probabilities.count, rule.rejection))
-        probabilities.append(probability)
-      case .prefix(let prefix): rules.append(.prefix(prefix, rule.rejection))
-      case .tokens(let tokens): rules.append(.tokens(tokens, rule.rejection))
-      }
-    }
-    self.rules = rules
-    self.probabilities = probabilities
-    devices = options.devices
-    acceptsEverything = rules.isEmpty && options.devices.isAllActive
-    seed = options.behavior.seed
-    store = Mutex(OfflineStore(options.offline))
+  init(rules: [ActiveRule], devices: DevicePopulation, seed: UInt64) {
+    (self.rules, self.devices, self.seed) = (rules, devices, seed)
+    acceptsEverything = rules.isEmpty && devices.isAllActive
+  }
+}
+
+/// A rejection rule and what is left of it, shared by all connections.
+///
+/// Loops ask at the same time: each notification takes its own number, so exactly every n-th is a hit, and exactly
+/// `times` of them are rejected.
+final class ActiveRule: Sendable {
+  let rule: Behavior.RejectionRule
+  private let counted = Atomic<Int>(0)
+  private let rejected = Atomic<Int>(0)
+
+  init(_ rule: Behavior.RejectionRule) { self.rule = rule }
+
+  /// Counts one notification and returns whether it is an n-th one.
+  func isHit(every interval: Int) -> Bool {
+    counted.wrappingAdd(1, ordering: .relaxed).newValue % max(1, interval) == 0
   }
 
-  /// A number for the topic, the same for all its connections.
-  func number(of topic: String) -> UInt32 {
-    topics.withLock { topics in
-      if let number = topics[topic] { return number }
-      let number = UInt32(topics.count)
-      topics[topic] = number
-      return number
-    }
+  /// Whether a notification that meets the condition is rejected: not once `times` were.
+  func takesOne() -> Bool {
+    guard let times = rule.times else { return true }
+    guard rejected.load(ordering: .relaxed) < times else { return false }
+    return rejected.wrappingAdd(1, ordering: .relaxed).newValue <= times
   }
+
+  /// Rejections that are left; `nil`: any number.
+  var left: Int? { rule.times.map { max(0, $0 - rejected.load(ordering: .relaxed)) } }
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import PushModel
 import TLSTransport
 
 /// Receives the events of a simulator's connections, on their event loops and in the order of events for each
@@ -25,8 +26,9 @@ package struct ObservedEvent: Sendable {
     package var received = 0
     /// The part of `received` that was accepted: its first ones.
     package var accepted = 0
-    /// Whether the frame after these was rejected.
-    package var rejects = false
+    /// Why the frame after these was rejected; `nil`: it was not.
+    package var rejection: Rejection?
+    package var rejects: Bool { rejection != nil }
     /// All accepted notifications of the connection.
     package var acceptedInAll = 0
     /// Whether the gateway discards everything that follows.
@@ -51,6 +53,10 @@ package struct ObservedEvent: Sendable {
   /// Nanoseconds since 1970-01-01 UTC.
   package let time: Int64
   package let change: Change
+
+  package init(connection: UInt64, time: Int64, change: Change) {
+    (self.connection, self.time, self.change) = (connection, time, change)
+  }
 
   /// Bytes of memory that the event keeps.
   package var heldBytes: Int {

@@ -30,6 +30,10 @@ struct Simulate: AsyncParsableCommand {
       longest that was seen); when the gateway ended before, it is open. What notifications left out may hide is open, too. \
       The verdict is of this gateway: a provider may have sent to another one.
 
+      --control serves the same to a test while it runs, over HTTP and JSON: list and wait for notifications by token, topic \
+      or text, counts and verdict, faults and devices that change at once, and a reset between two tests. GET / says where \
+      the gateway listens, GET /openapi.json what else there is.
+
       In a test of a provider: --ready-file tells when to begin, --until and --until-idle end the run, --expect says what must \
       have come of it. A condition passes only if it is proven: 'lost<=0' fails, with the reason, while notifications are \
       open that may be lost.
@@ -68,6 +72,8 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --plain --verdict --reject every=1000
         apnscope simulate --plain --until 'received>=1000' --expect 'rejected=0'
         apnscope simulate --plain --ready-file up --until-idle 5s --expect lost=0
+        apnscope simulate --plain --control 127.0.0.1:9103 --ready-file up
+        curl '127.0.0.1:9103/notifications/wait?count=3&text=Hello'
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
@@ -85,6 +91,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Books") var books: AccountingOptions
   @OptionGroup(title: "Verdict") var resends: ResendOption
   @OptionGroup(title: "Expectations") var expectations: ExpectationOptions
+  @OptionGroup(title: "Control") var control: ControlOptions
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
 
   @Option(

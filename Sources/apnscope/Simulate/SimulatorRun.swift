@@ -2,6 +2,7 @@ import Analysis
 import ArgumentParser
 import Bytes
 import CommandFiles
+import GatewayControl
 import GatewayRecords
 import GatewaySimulator
 import Glibc
@@ -40,15 +41,17 @@ struct SimulatorRun {
     let signals = await UnixSignalsSequence(trapping: StopSignals.signals + [.sigusr1, .sigusr2])
     let simulator = try await start(options, list, log, recorder)
     let metrics = try await startMetrics(simulator)
+    let control = try await startControl(simulator, recorder)
     let places = [
       simulator.gateway.map { "gateway \($0)" }, simulator.feedback.map { "feedback \($0)" },
-      metrics.map { "metrics http://\($0.address)/metrics" },
+      metrics.map { "metrics http://\($0.address)/metrics" }, control.map { "control http://\($0.address)" },
     ].compactMap { $0 }
     for place in places { output.say(place) }
     ready?.write(places)
 
     let hasLostFailures = await watch(simulator, signals)
     await metrics?.stop()
+    await control?.stop()
     let end = WallClock.system.nanoseconds()
     var ledger = await simulator.stop()
     var problems = simulator.takeFailures()
@@ -136,11 +139,14 @@ struct SimulatorRun {
   }
 
   private func makeRecorder(_ options: SimulatorOptions) throws -> GatewayRecorder? {
-    guard let output = try recorderOutput() else { return nil }
+    let output = try recorderOutput()
+    guard output != nil || command.control.control != nil else { return nil }
     var recording = GatewayRecorder.Options()
     recording.maximumWaitingBytes = command.limits.maxUnrecorded.bytes
     recording.dissection.maximumMemory = command.limits.maxUnrecorded.bytes
     recording.dissection.limits = options.rules.limits
+    recording.historyBytes = command.control.control == nil ? nil : command.control.maxHistory.bytes
+    recording.plainTopic = options.plainTopic
     return GatewayRecorder(into: output, source: "gateway \(options.gateway)", options: recording)
   }
 
@@ -196,6 +202,20 @@ struct SimulatorRun {
       ) { await simulator.metrics() }
     } catch {
       complain("metrics: \(error)")
+      throw ExitStatus.unavailable
+    }
+  }
+
+  private func startControl(_ simulator: Simulator, _ recorder: GatewayRecorder?) async throws -> ControlEndpoint? {
+    guard let address = command.control.control?.address, let recorder else { return nil }
+    do {
+      return try await ControlEndpoint.start(
+        for: ObservedGateway(simulator, recorder, judging: judging), host: address.host, port: address.port,
+        acceptsRemote: command.control.allowRemote, group: MultiThreadedEventLoopGroup.singleton,
+        version: Apnscope.version)
+    } catch {
+      let way = "\(error)".contains("alone") ? "; --allow-remote lets other machines change the gateway" : ""
+      complain("control: \(error)\(way)")
       throw ExitStatus.unavailable
     }
   }

@@ -1,0 +1,106 @@
+import Analysis
+import BinaryProtocol
+import Bytes
+import DequeModule
+import GatewaySimulator
+import Measurement
+import NIOCore
+import PushModel
+
+/// What a gateway decided on a notification that it has received.
+package struct ReceivedFacts: Sendable {
+  /// Its number among all that the gateway has received, from 1, in the order of reading.
+  package let number: Int
+  /// When it was read, in nanoseconds since 1970.
+  package let time: Int64
+  package let connection: UInt64
+  /// `nil`: the certificate names none.
+  package let topic: String?
+  package let fate: Fate
+  /// Why it was rejected; `nil`: it was not.
+  package let rejection: Rejection?
+}
+
+/// Which of the received notifications can be listed.
+package struct ReceivedRange: Sendable {
+  /// The number of the latest one; 0 before the first.
+  package var last = 0
+  /// Those up to this number are not kept any more.
+  package var forgottenThrough = 0
+  /// Those up to this number came before the latest reset; 0: there was none.
+  package var lastAtReset = 0
+}
+
+/// Questions about the run so far, for a recorder that keeps a history.
+extension GatewayRecorder {
+  /// Shows the notifications that are kept, in the order of their numbers, until `body` returns `false`.
+  ///
+  /// Notifications that cannot be parsed are left out. Those that were read last may not be there yet; see `catchUp`.
+  ///
+  /// - Parameters:
+  ///   - number: the notification after which to begin.
+  ///   - body: is shown the fields, and the bytes that they are positions in.
+  package func eachReceived(
+    after number: Int, _ body: (ReceivedFacts, PushFields, RawSpan) -> Bool
+  ) -> ReceivedRange {
+    guard let view = history?.view else { return ReceivedRange() }
+    let range = ReceivedRange(
+      last: view.last, forgottenThrough: view.forgottenThrough, lastAtReset: view.lastAtReset)
+    let entries = view.entries
+    // The last entry that may have it: those without notifications have no number.
+    var place = entries.count
+    while place > 0, entries[place - 1].count == 0 || entries[place - 1].first > number { place -= 1 }
+    for entry in entries[max(0, place - 1)...] where entry.count > 0 {
+      guard case .event(let event) = entry.item, case .received(let bytes, let decision) = event.change else {
+        continue
+      }
+      let facts = { (index: Int) in
+        let isRejected = index == decision.accepted && decision.rejects
+        return ReceivedFacts(
+          number: entry.first + index, time: event.time, connection: event.connection, topic: entry.topic,
+          fate: index < decision.accepted ? .accepted : isRejected ? .rejected : .discarded,
+          rejection: isRejected ? decision.rejection : nil)
+      }
+      guard Self.show(bytes.readableBytesSpan, entry, after: number, facts, body) else { break }
+    }
+    return range
+  }
+
+  private static func show(
+    _ bytes: RawSpan, _ entry: EventHistory.Entry, after number: Int, _ facts: (Int) -> ReceivedFacts,
+    _ body: (ReceivedFacts, PushFields, RawSpan) -> Bool
+  ) -> Bool {
+    var offset = 0
+    // A gateway that discards takes frames of any length.
+    let limits = ProtocolLimits(maximumFrameLength: .max, maximumTokenLength: 65_535)
+    for index in 0..<entry.count {
+      guard case .complete(let length) = BinaryFrame.extent(of: bytes, at: offset, limits: limits) else { break }
+      let frame = bytes.extracting(offset..<offset + length)
+      offset += length
+      guard entry.first + index > number else { continue }
+      guard body(facts(index), PushFields(fitting: frame), frame) else { return false }
+    }
+    return true
+  }
+
+  /// The notifications that can be listed.
+  package var range: ReceivedRange { eachReceived(after: .max) { _, _, _ in false } }
+
+  /// Forgets the notifications so far.
+  package func resetHistory() {
+    let counts = queue.counts
+    history?.reset(leftOut: (counts.lost, counts.unseenLost))
+  }
+
+  /// The verdict on the providers since the latest reset, from what is kept. Blocks; the cost is that of reading all that
+  /// is kept again.
+  ///
+  /// - Returns: `nil` without a history.
+  /// - Throws: when a temporary file cannot be used.
+  package func verdictSoFar(
+    _ options: ProviderInspection.Options, at time: Int64
+  ) throws(UnnamedFile.Failure) -> ProviderVerdict? {
+    let counts = queue.counts
+    return try history?.verdict(options, observedUntil: time, leftOut: (counts.lost, counts.unseenLost))
+  }
+}
