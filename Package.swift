@@ -277,6 +277,12 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
+      name: "GatewayControlTests",
+      dependencies: [
+        "BinaryProtocol", "Bytes", "GatewayControl", "GatewaySimulator", "Measurement", "OutputSchema", "PushModel",
+        "Records", "TestSupport",
+      ], swiftSettings: settings),
+    .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
         "GatewaySimulator", "TLSTransport", "TLSFoundation", "BinaryProtocol", "PushModel", "Payload", "Measurement",

@@ -20,8 +20,8 @@ import Synchronization
 public final class ObservedGateway: Sendable {
   /// Limits on what is kept, and what is taken for granted.
   public struct Options: Sendable {
-    /// Bytes of memory for what was received and answered. Above, the oldest is forgotten: it is in no list, and the
-    /// verdict says how much it lacks.
+    /// Bytes of memory for what was received and answered, some 350 for a short notification that is read alone. Above,
+    /// the oldest is forgotten: it is in no list, and the verdict says how much it lacks. What was read last is kept.
     public var maximumBytes = 64 << 20
     /// The time within which providers send again what was discarded.
     public var resendWithin = Duration.nanoseconds(StoryCollector.Options().resendWithin)

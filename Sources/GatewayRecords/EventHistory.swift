@@ -79,7 +79,10 @@ package final class EventHistory: Sendable {
   func append(_ items: [EventQueue.Item]) {
     state.withLock { state in
       for item in items { state.append(item, plainTopic) }
-      while state.heldBytes > maximumBytes, let entry = state.entries.popFirst() { state.forget(entry) }
+      // What was read last stays, even if it alone is more.
+      while state.heldBytes > maximumBytes, state.entries.count > 1, let entry = state.entries.popFirst() {
+        state.forget(entry)
+      }
     }
   }
 

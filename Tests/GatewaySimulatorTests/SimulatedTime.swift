@@ -234,7 +234,8 @@ final class SimulatedSocket: ChannelInboundHandler, ChannelOutboundHandler {
 
   /// One read, and the next one if that is asked for.
   private func deliver() {
-    guard let context, context.channel.isActive, isReadWanted else { return }
+    // As NIO does, also with a read that is wanted already.
+    guard let context, context.channel.isActive, isReadWanted, isAutoRead else { return }
     if let piece = unread.readSlice(length: min(readLength, unread.readableBytes)), piece.readableBytes > 0 {
       isReadWanted = false
       context.fireChannelRead(wrapInboundOut(piece))

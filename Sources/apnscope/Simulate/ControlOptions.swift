@@ -20,8 +20,8 @@ struct ControlOptions: ParsableArguments {
   var maxHistory = ByteCount(ObservedGateway.Options().maximumBytes)
 
   func validate() throws {
-    if !(1 << 10...1 << 36).contains(maxHistory.bytes) {
-      throw ValidationError("--max-history must be 1KiB to 64GiB (got \(maxHistory.bytes)).")
+    if !(1 << 20...1 << 36).contains(maxHistory.bytes) {
+      throw ValidationError("--max-history must be 1MiB to 64GiB (got \(maxHistory.bytes)).")
     }
   }
 }

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A TCP client without any idea of HTTP.
+/// A TCP client without any idea of a protocol.
 ///
 /// Its reads give up after 150 seconds, so that a test fails rather than hangs.
-struct RawClient: ~Copyable {
+public struct RawClient: ~Copyable {
   private let descriptor: Int32
 
-  init(port: Int) throws {
+  public init(port: Int) throws {
     descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var patience = timeval(tv_sec: 150, tv_usec: 0)
     _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -24,10 +24,10 @@ struct RawClient: ~Copyable {
 
   deinit { close(descriptor) }
 
-  struct Failure: Error { var code: Int32 }
+  public struct Failure: Error { public var code: Int32 }
 
   /// What cannot be written because the other side has closed is left out.
-  func write(_ bytes: [UInt8]) {
+  public func write(_ bytes: [UInt8]) {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = unsafe rest.withUnsafeBytes {
@@ -38,12 +38,15 @@ struct RawClient: ~Copyable {
     }
   }
 
-  func write(_ text: String) { write(Array(text.utf8)) }
+  public func write(_ text: String) { write(Array(text.utf8)) }
 
-  func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
+  public func endWriting() { shutdown(descriptor, Int32(SHUT_WR)) }
 
   /// All that comes until the other side closes; `nil` when it does not.
-  func readToEnd() -> String? {
+  public func readToEnd() -> String? { readAll().map { String(decoding: $0, as: UTF8.self) } }
+
+  /// The bytes that come until the other side closes; `nil` when it does not.
+  public func readAll() -> [UInt8]? {
     var all: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 65_536)
     while true {
@@ -51,7 +54,7 @@ struct RawClient: ~Copyable {
       if count > 0 {
         all += piece[..<count]
       } else if count == 0 || errno == ECONNRESET {
-        return String(decoding: all, as: UTF8.self)
+        return all
       } else {
         return nil
       }
