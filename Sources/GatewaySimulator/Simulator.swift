@@ -142,8 +142,11 @@ public final class Simulator: Sendable {
         if service == .gateway, generator.isHit(loopState.conduct.behavior.connection.handshakeFailure) {
           try pipeline.addHandler(HandshakeRefuser())
         } else {
-          try pipeline.addHandler(
-            TLSHandler(server: context, handshakeTimeout: shared.options.handshakeTimeout.timeAmount))
+          let handler = try TLSHandler(
+            server: context, handshakeTimeout: shared.options.handshakeTimeout.timeAmount)
+          // An observer is told how the provider batches.
+          handler.readsByRecord = shared.observer != nil
+          try pipeline.addHandler(handler)
         }
       }
       switch service {

@@ -123,8 +123,15 @@ import TLSFoundation
     return result == 1 ? .done : problem(result, .handshake, "TLS handshake failed")
   }
 
+  /// The length of the next record, as far as it is known; its plaintext is shorter.
+  var nextRecordLength: Int {
+    input.getInteger(at: input.readerIndex + 3, as: UInt16.self).map(Int.init) ?? 0
+  }
+
   /// Decrypts all available bytes into `plaintext`.
-  func read(into plaintext: inout ByteBuffer) -> Progress {
+  ///
+  /// - Parameter isOneRecord: decrypt the next record only; `done` then means that there may be another.
+  func read(into plaintext: inout ByteBuffer, isOneRecord: Bool = false) -> Progress {
     while true {
       // A successful call may leave errors in the queue, which would change how the next result is interpreted.
       Self.forgetErrors()
@@ -144,6 +151,7 @@ import TLSFoundation
         input = ByteBuffer()
         return .needsInput
       }
+      if isOneRecord, unsafe SSL_pending(ssl) == 0 { return .done }
     }
   }
 

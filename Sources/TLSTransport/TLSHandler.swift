@@ -74,6 +74,9 @@ public final class TLSHandler: ChannelDuplexHandler {
     self.handshakeTimeout = handshakeTimeout
   }
 
+  /// Whether each record is passed on by itself; otherwise all that is there is passed on at once.
+  package var readsByRecord = false
+
   /// Whether the peer has sent close_notify, so the received data is complete.
   public var sawCloseNotify: Bool { connection.isClosedByPeer }
 
@@ -181,17 +184,23 @@ public final class TLSHandler: ChannelDuplexHandler {
 
   /// Each callback may close the connection, so the state is checked after each.
   private func read(_ context: ChannelHandlerContext, expected: Int) {
-    var plaintext = context.channel.allocator.buffer(capacity: max(1_024, expected))
-    let progress = connection.read(into: &plaintext)
-    if plaintext.readableBytes > 0 {
-      isReadWanted = false
-      context.fireChannelRead(wrapInboundOut(plaintext))
-    }
-    guard state == .open else { return }
-    switch progress {
-    case .done, .needsInput: break
-    case .closed: reportEnd(context)
-    case .failed(let error): return fail(context, error)
+    reading: while true {
+      let capacity = readsByRecord ? max(64, connection.nextRecordLength) : max(1_024, expected)
+      var plaintext = context.channel.allocator.buffer(capacity: capacity)
+      let progress = connection.read(into: &plaintext, isOneRecord: readsByRecord)
+      if plaintext.readableBytes > 0 {
+        isReadWanted = false
+        context.fireChannelRead(wrapInboundOut(plaintext))
+      }
+      guard state == .open else { return }
+      switch progress {
+      case .done: continue
+      case .needsInput: break reading
+      case .closed:
+        reportEnd(context)
+        break reading
+      case .failed(let error): return fail(context, error)
+      }
     }
     // Answers to key updates, say; and what could not be encrypted before these bytes were there.
     sendOutput(context)

@@ -91,4 +91,22 @@ struct ObserverTests {
     #expect(connections.first?.contains("sent") == true && connections.last?.contains("sent") == false)
     #expect(connections.last?.contains("closing by peer") == true, "\(connections)")
   }
+
+  @Test("With TLS it is told record by record, with what a record ends of an earlier one") func records() async throws {
+    let observer = KeptEvents()
+    _ = try await Simulation.run(tls: true, observer: observer) { simulation in
+      let client = try simulation.client()
+      // Each send is a record; several of them arrive in one segment or read.
+      let long = frames(1...40)
+      for records in [long, frame(41), frame(42) + frame(43)] { try client.send(records) }
+      let (begin, rest) = (Array(frame(44).prefix(50)), Array(frame(44).dropFirst(50)))
+      try client.send(frame(45) + begin)
+      try client.send(rest + frames(46...47))
+      await simulation.wait { $0.gateway.accepted == 47 }
+      client.close()
+    }
+    #expect(observer.received.map(\.decision.received) == [40, 1, 2, 1, 3])
+    #expect(observer.received.map(\.decision.accepted) == [40, 1, 2, 1, 3])
+    #expect(observer.received.map(\.decision.acceptedInAll) == [40, 41, 43, 44, 47])
+  }
 }

@@ -40,6 +40,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   private var readThrottle: ReadThrottle?
   /// Pauses of the throttle so far.
   private var throttlePauses = 0
+  /// What the observer is told at the end of a read; `nil`: nothing yet.
+  private var observed: ObservedFrames?
   /// The observer knows that the gateway has closed its direction.
   var isEndObserved = false
 
@@ -143,6 +145,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     if !partial.isEmpty, var frame = partial.complete(from: &bytes, shared.options.rules.limits) { take(&frame) }
     if partial.isEmpty {
       take(&bytes)
+      observeFrames()
       if bytes.readableBytes > 0 { partial.begin(bytes, context.channel.allocator, at: loopState.loop.now) }
     }
     if partial.needsCounting { countPartial() }
@@ -194,7 +197,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       decision.received = session.received - received
       decision.accepted = session.accepted - accepted
       if wasOpen, session.hasRejectedFrame, let ending = session.ending { decision.rejection = .status(ending.status) }
-      shared.observe(number, .received(frames, decision))
+      observed = observed.map { $0.followed(by: decision, of: frames) } ?? ObservedFrames(bytes: frames, decision)
     }
     bytes.moveReaderIndex(forwardBy: consumed)
 
@@ -204,6 +207,30 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     loopState.tally.bytes += session.bytes - taken
     loopState.tally.offline += filter.offline - offline
     loopState.tally.uninstalled += filter.uninstalled - uninstalled
+  }
+
+  /// Tells the observer what has come with one read: the rest of a frame, and those after it.
+  private func observeFrames() {
+    guard let frames = observed else { return }
+    observed = nil
+    shared.observe(number, .received(frames.bytes, frames.decision))
+  }
+
+  /// Frames of one read, and the decisions on them.
+  private struct ObservedFrames {
+    private(set) var bytes: ByteBuffer
+    private(set) var decision: ObservedEvent.Decision
+
+    init(bytes: ByteBuffer, _ decision: ObservedEvent.Decision) { (self.bytes, self.decision) = (bytes, decision) }
+
+    func followed(by later: ObservedEvent.Decision, of more: ByteBuffer) -> ObservedFrames {
+      var (bytes, sum) = (bytes, later)
+      bytes.writeImmutableBuffer(more)
+      sum.received += decision.received
+      sum.accepted += decision.accepted
+      sum.rejection = decision.rejection ?? later.rejection
+      return ObservedFrames(bytes: bytes, sum)
+    }
   }
 
   /// The gateway's decisions on the connection so far.

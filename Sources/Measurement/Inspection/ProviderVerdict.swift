@@ -22,7 +22,7 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var reconnect: RecoveryTimes?
   /// How connections are used.
   public var connections = Connections()
-  /// Notifications that arrived with one read of a connection: at most those of a TLS record.
+  /// Notifications that ended in one TLS record; without TLS in one read of the socket, which may join several segments.
   public var notificationsPerRead: Distribution?
   /// Visits of the feedback service, and what was sent regardless of it.
   public var feedback = Feedback()

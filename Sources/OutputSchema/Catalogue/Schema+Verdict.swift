@@ -27,7 +27,8 @@ extension Schema {
       ]), "How connections to the gateway are used."),
     Field(
       "notifications_per_read", .distribution,
-      "Notifications that arrived with one read: at most those of a TLS record.", when: "any arrived"),
+      "Notifications that ended in one TLS record; without TLS in one read of the socket, which may join several segments.",
+      when: "any arrived"),
     Field(
       "feedback",
       .object([

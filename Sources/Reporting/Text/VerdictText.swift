@@ -19,7 +19,7 @@ struct VerdictText {
       sending += ", \(grouped(verdict.connections.ofOneNotification)) with a single one"
     }
     if let reads = verdict.notificationsPerRead {
-      sending += "; \(fixed(reads.mean, 1)) notifications a read, \(grouped(Int(reads.max))) at most"
+      sending += "; \(fixed(reads.mean, 1)) notifications at once, \(grouped(Int(reads.max))) at most"
     }
     lines.append("sending        \(sending)")
     if verdict.findings.isEmpty {

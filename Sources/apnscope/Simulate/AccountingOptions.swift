@@ -48,7 +48,9 @@ struct AccountingOptions: ParsableArguments {
   var log: String?
 
   @Option(
-    help: ArgumentHelp("Serve the same counts to Prometheus at http://HOST:PORT/metrics.", valueName: "host:port"),
+    help: ArgumentHelp(
+      "Serve the same counts to Prometheus at http://HOST:PORT/metrics; with --verdict also the verdict so far.",
+      valueName: "host:port"),
     transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
 

@@ -15,7 +15,7 @@ struct ControlOptions: ParsableArguments {
   var allowRemote = false
 
   @Option(
-    "Memory for what --control lists and judges; above, the oldest is forgotten, and the verdict says how much.",
+    "Memory for what --control lists and judges, and --metrics with --verdict; above, the oldest is forgotten, and the verdict says how much.",
     valueName: "bytes")
   var maxHistory = ByteCount(ObservedGateway.Options().maximumBytes)
 

@@ -1,6 +1,41 @@
+import GatewayControl
 import GatewaySimulator
 import Measurement
 import MetricsEndpoint
+
+extension ObservedGateway {
+  /// The verdict on the providers as Prometheus metrics: that of a few seconds ago, from what is kept. They are gauges,
+  /// because what is open may be decided yet, and what is no longer kept is no longer in them.
+  func metrics() async -> [Metric] {
+    guard let verdict = await recentVerdict() else { return [] }
+    func gauge(_ name: Metric.Name, _ help: String, _ count: Int) -> Metric {
+      Metric(.gauge, name, help: help, .integer(count))
+    }
+    var metrics = [
+      Metric(
+        .gauge, "apnscope_verdict_notifications", help: "Distinct notifications by outcome.",
+        samples: StoryOutcome.allCases.map {
+          .init(labels: ["outcome": $0.name], .integer(verdict.stories[$0]))
+        }),
+      gauge("apnscope_verdict_discarded", "Sendings that were discarded after an error response.", verdict.discarded),
+      gauge("apnscope_verdict_sent_again", "Discarded sendings that were sent again.", verdict.sentAgain),
+      gauge(
+        "apnscope_verdict_not_observed",
+        "Notifications that are no longer kept, or were left out, and are in no other of these figures.",
+        verdict.notObserved),
+    ]
+    if let resend = verdict.resend {
+      metrics.append(
+        Metric(
+          .gauge, "apnscope_verdict_resend_seconds",
+          help: "Time from an error response to the sending again of what it discarded.",
+          samples: [("0.5", resend.p50S), ("0.99", resend.p99S), ("1", resend.maxS)].map {
+            .init(labels: ["quantile": $0.0], .real($0.1))
+          }))
+    }
+    return metrics
+  }
+}
 
 extension Simulator {
   /// The ledger's counts as Prometheus metrics.

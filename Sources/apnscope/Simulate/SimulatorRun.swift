@@ -40,8 +40,9 @@ struct SimulatorRun {
     // Before listening: a process that sees the port may send a signal at once.
     let signals = await UnixSignalsSequence(trapping: StopSignals.signals + [.sigusr1, .sigusr2])
     let simulator = try await start(options, list, log, recorder)
-    let metrics = try await startMetrics(simulator)
-    let control = try await startControl(simulator, recorder)
+    let observed = recorder.flatMap { keepsHistory ? ObservedGateway(simulator, $0, judging: judging) : nil }
+    let metrics = try await startMetrics(simulator, observed)
+    let control = try await startControl(observed)
     let places = [
       simulator.gateway.map { "gateway \($0)" }, simulator.feedback.map { "feedback \($0)" },
       metrics.map { "metrics http://\($0.address)/metrics" }, control.map { "control http://\($0.address)" },
@@ -140,12 +141,12 @@ struct SimulatorRun {
 
   private func makeRecorder(_ options: SimulatorOptions) throws -> GatewayRecorder? {
     let output = try recorderOutput()
-    guard output != nil || command.control.control != nil else { return nil }
+    guard output != nil || keepsHistory else { return nil }
     var recording = GatewayRecorder.Options()
     recording.maximumWaitingBytes = command.limits.maxUnrecorded.bytes
     recording.dissection.maximumMemory = command.limits.maxUnrecorded.bytes
     recording.dissection.limits = options.rules.limits
-    recording.historyBytes = command.control.control == nil ? nil : command.control.maxHistory.bytes
+    recording.historyBytes = keepsHistory ? command.control.maxHistory.bytes : nil
     recording.plainTopic = options.plainTopic
     return GatewayRecorder(into: output, source: "gateway \(options.gateway)", options: recording)
   }
@@ -194,25 +195,29 @@ struct SimulatorRun {
     }
   }
 
-  private func startMetrics(_ simulator: Simulator) async throws -> MetricsEndpoint? {
+  /// Whether what was received is kept: for the control endpoint, or the verdict in the metrics.
+  private var keepsHistory: Bool {
+    command.control.control != nil || command.books.metrics != nil && command.books.verdict
+  }
+
+  private func startMetrics(_ simulator: Simulator, _ observed: ObservedGateway?) async throws -> MetricsEndpoint? {
     guard let address = command.books.metrics?.address else { return nil }
     do {
       return try await MetricsEndpoint.start(
         host: address.host, port: address.port, group: MultiThreadedEventLoopGroup.singleton
-      ) { await simulator.metrics() }
+      ) { await simulator.metrics() + (observed?.metrics() ?? []) }
     } catch {
       complain("metrics: \(error)")
       throw ExitStatus.unavailable
     }
   }
 
-  private func startControl(_ simulator: Simulator, _ recorder: GatewayRecorder?) async throws -> ControlEndpoint? {
-    guard let address = command.control.control?.address, let recorder else { return nil }
+  private func startControl(_ gateway: ObservedGateway?) async throws -> ControlEndpoint? {
+    guard let address = command.control.control?.address, let gateway else { return nil }
     do {
       return try await ControlEndpoint.start(
-        for: ObservedGateway(simulator, recorder, judging: judging), host: address.host, port: address.port,
-        acceptsRemote: command.control.allowRemote, group: MultiThreadedEventLoopGroup.singleton,
-        version: Apnscope.version)
+        for: gateway, host: address.host, port: address.port, acceptsRemote: command.control.allowRemote,
+        group: MultiThreadedEventLoopGroup.singleton, version: Apnscope.version)
     } catch {
       let way = "\(error)".contains("alone") ? "; --allow-remote lets other machines change the gateway" : ""
       complain("control: \(error)\(way)")
