@@ -170,6 +170,14 @@ package struct ObservedStreams {
     freeSlots.append(place.slot)
   }
 
+  /// The number in records of a connection that is open.
+  package func recordNumber(of number: UInt64) -> Int? {
+    places[number].flatMap { dissector.connections[$0.slot]?.number }
+  }
+
+  /// Passes on what became of a notification for its device.
+  package mutating func receive(_ record: DeliveryRecord) { dissector.output.sink.receive(record) }
+
   /// Announces that nothing is observed for a moment: buffered output should be flushed.
   package mutating func pause() { dissector.output.sink.pause() }
 

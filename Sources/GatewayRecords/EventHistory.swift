@@ -169,6 +169,8 @@ extension EventHistory.State {
         event = event.with(.received(bytes.compact, decision))
       case .sent(let bytes): event = event.with(.sent(bytes.compact))
       case .closing: break
+      // No question is about them.
+      case .devices: return
       case .closed(var decision):
         decision.acceptedInAll -= open[number]?.acceptedBefore ?? 0
         event = event.with(.closed(decision))
@@ -197,7 +199,7 @@ extension EventHistory.State {
           .init(received: bytes.readableBytes, accepted: decision.accepted, time: event.time))
       case .sent(let bytes):
         forgotten[event.connection]?.missed.add(.init(sent: bytes.readableBytes, time: event.time))
-      case .closing: break
+      case .closing, .devices: break
       case .closed: lost += forgotten.removeValue(forKey: event.connection)?.notifications ?? 0
       }
     }

@@ -37,6 +37,8 @@ final class EventQueue: Sendable {
     var lost = 0
     /// The part of `lost` that was on connections of which nothing is recorded.
     var unseenLost = 0
+    /// Outcomes for devices that were left out.
+    var lostOutcomes = 0
     /// The thread was woken and has not come by.
     var isWoken = false
     var hasEnded = false
@@ -50,6 +52,9 @@ final class EventQueue: Sendable {
   private let work = DispatchSemaphore(value: 0)
 
   init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+
+  /// Outcomes for devices that were left out.
+  var lostOutcomes: Int { state.withLock { $0.lostOutcomes } }
 
   /// Notifications that arrived so far, and the part of them that was left out.
   var counts: (received: Int, lost: Int, unseenLost: Int) {
@@ -90,6 +95,9 @@ final class EventQueue: Sendable {
       missed.accepted += decision.accepted
       state.lost += decision.received
     case .sent(let bytes): missed.sent += bytes.readableBytes
+    case .devices(let outcomes):
+      state.lostOutcomes += outcomes.count
+      return true
     case .opened:
       state.unseen.insert(event.connection)
       return true

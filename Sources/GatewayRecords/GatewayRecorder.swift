@@ -163,6 +163,7 @@ package final class GatewayRecorder: Sendable {
       if let output = state.output, output.writes, let records = state.records {
         counts.notifications = records.written
         counts.lost = queue.counts.lost + records.summary.notifications - records.written
+        if queue.lostOutcomes > 0 { counts.outcomesLost = queue.lostOutcomes }
         outcome.records = counts
         if let failure = output.failure() { outcome.failures.append(.writing(failure)) }
       }

@@ -15,6 +15,16 @@ struct ObservedRecords {
   private(set) var written = 0
   /// Whether the sink has written everything so far.
   private let isWriting: () -> Bool
+  /// Connections that are open, or of which notifications wait for devices.
+  private var standings: [UInt64: Standing] = [:]
+
+  private struct Standing {
+    /// The connection's number in records.
+    let number: Int
+    /// Notifications whose outcome for their device is to come.
+    var waiting = 0
+    var isClosed = false
+  }
 
   init(into output: RecorderOutput, source: String, options: DissectionOptions) {
     streams = ObservedStreams(into: output.sink, options: options)
@@ -43,18 +53,40 @@ struct ObservedRecords {
       streams.open(
         number, opening.service == .gateway ? .gateway : .feedback, from: Self.endpoint(opening.client),
         to: Self.endpoint(opening.server), tls: opening.tls.map(TLSSummary.init), at: time)
+      if let record = streams.recordNumber(of: number) { standings[number] = Standing(number: record) }
     case .received(let bytes, let decision):
       streams.announce(
         number, accepted: decision.accepted, rejects: decision.rejects, discards: decision.discardsRest)
       streams.receive(bytes.readableBytesSpan, .client, of: number, at: time)
       settle(number, decision)
+      standings[number]?.waiting += decision.stored
     case .sent(let bytes): streams.receive(bytes.readableBytesSpan, .server, of: number, at: time)
     case .closing(let byPeer, let isReset):
       streams.noteClosing(number, by: byPeer ? .client : .server, isReset: isReset, at: time)
     case .closed(let decision):
       settle(number, decision)
       streams.close(number, at: time)
+      standings[number]?.isClosed = true
+      dropStanding(of: number)
+    case .devices(let outcomes): for outcome in outcomes { receive(outcome) }
     }
+  }
+
+  private mutating func receive(_ outcome: DeviceOutcome) {
+    let number = outcome.origin.connection
+    let standing = standings[number]
+    streams.receive(
+      DeliveryRecord(
+        connection: standing?.number, index: standing.map { _ in outcome.origin.index },
+        time: Timestamp(nanoseconds: outcome.time * 1_000_000), outcome: .init(outcome.kind), token: outcome.token))
+    guard outcome.kind != .uninstalled else { return }
+    standings[number]?.waiting -= 1
+    dropStanding(of: number)
+  }
+
+  /// An outcome may be told before the notification; when events were left out, some are missing here.
+  private mutating func dropStanding(of number: UInt64) {
+    if let standing = standings[number], standing.isClosed, standing.waiting <= 0 { standings[number] = nil }
   }
 
   private mutating func settle(_ number: UInt64, _ decision: ObservedEvent.Decision) {
@@ -81,6 +113,20 @@ struct ObservedRecords {
   /// An address that is not known is 0.0.0.0:0.
   private static func endpoint(_ text: String) -> Endpoint {
     Endpoint(text) ?? Endpoint(address: IPAddress(v4: 0), port: 0)
+  }
+}
+
+extension DeliveryRecord.Outcome {
+  init(_ kind: DeviceOutcome.Kind) {
+    self =
+      switch kind {
+      case .delivered: .delivered
+      case .coalesced: .coalesced
+      case .expired: .expired
+      case .dropped: .dropped
+      case .uninstalled: .uninstalled
+      case .stored: .stored
+      }
   }
 }
 

@@ -30,7 +30,13 @@ final class SimulatorContext: Sendable {
   ) {
     self.options = options
     conduct = Mutex(Conduct(options.behavior, options.devices))
-    store = StoredNotifications(options.offline)
+    var tellOutcomes: (@Sendable ([DeviceOutcome]) -> Void)?
+    if let observer {
+      tellOutcomes = { outcomes in
+        observer(ObservedEvent(connection: 0, time: wallClock.nanoseconds(), change: .devices(outcomes)))
+      }
+    }
+    store = StoredNotifications(options.offline, observer: tellOutcomes)
     admission = Admission(options.behavior.connection)
     memory = ConnectionMemory(options)
     unfinishedFrames = UnfinishedFrames(limit: options.maximumMemory)

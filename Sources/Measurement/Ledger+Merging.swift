@@ -41,6 +41,7 @@ extension Ledger {
       var records = records ?? Records()
       records.notifications = sum(records.notifications, others.notifications)
       records.lost = sum(records.lost, others.lost)
+      if let outcomes = others.outcomesLost { records.outcomesLost = sum(records.outcomesLost ?? 0, outcomes) }
       self.records = records
     }
     connections += other.connections

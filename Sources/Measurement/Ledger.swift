@@ -130,6 +130,8 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var notifications = 0
     /// Notifications that arrived and are in no record, because the writer was behind, or could not write.
     public var lost = 0
+    /// Outcomes for devices that are in no record for that reason; `nil`: none.
+    public var outcomesLost: Int?
 
     package init() {}
   }

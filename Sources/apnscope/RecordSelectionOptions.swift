@@ -105,6 +105,7 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
   case errorResponse = "error_response"
   case feedback, gap, malformed, connection
   case captureLoss = "capture_loss"
+  case delivery
 
   var type: RecordType {
     switch self {
@@ -115,6 +116,7 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
     case .malformed: .malformed
     case .connection: .connection
     case .captureLoss: .captureLoss
+    case .delivery: .delivery
     }
   }
 }

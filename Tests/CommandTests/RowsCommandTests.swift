@@ -45,6 +45,7 @@ struct RowsCommandTests {
       #expect(outcome.status == 0 && outcome.output == "")
       let types = [
         "capture", "notification", "error_response", "fate", "feedback", "gap", "malformed", "capture_loss",
+        "delivery",
         "connection", "summary",
       ]
       let names = try FileManager.default.contentsOfDirectory(atPath: command.folder.appending(path: "records").path)

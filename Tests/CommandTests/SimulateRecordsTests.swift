@@ -47,6 +47,41 @@ struct SimulateRecordsTests {
     }
   }
 
+  @Test("What became of notifications for devices is in records of its own, which name them") func deliveries() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(
+        [
+          "--records", "records.jsonl", "--devices-offline", "20%", "--devices-uninstalled", "2%",
+          "--devices-online-after", "300ms", "--max-stored", "500",
+        ], in: command)
+      let load = try command.run(
+        "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--connections", "3", "--count",
+        "10k", "--rate", "10k", "--tokens", "3000", "--expiration", "0", "--output", "run.json")
+      #expect(load.status == 0, "\(load.errors)")
+      let other = try command.run(
+        "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "5k", "--tokens", "3000",
+        "--output", "other.json")
+      #expect(other.status == 0, "\(other.errors)")
+      let ledger = try simulator.stop()
+      try expectValid(file: "records.jsonl", .records, in: command)
+      let deliveries = try Self.records("records.jsonl", of: "delivery", in: command)
+      func count(_ outcome: String) -> Int { deliveries.count { $0["outcome"] as? String == outcome } }
+      let devices = ledger.devices
+      #expect(count("coalesced") == devices.coalesced && count("expired") == devices.expired)
+      #expect(count("dropped") == devices.dropped && count("uninstalled") == devices.uninstalled)
+      #expect(count("stored") == devices.stored && devices.expired > 0 && devices.uninstalled > 0)
+      let notifications = try Self.records("records.jsonl", of: "notification", in: command)
+      func key(_ record: [String: Any]) -> [Int?] { [record["connection"] as? Int, record["index"] as? Int] }
+      let tokens = Dictionary(uniqueKeysWithValues: notifications.map { (key($0), $0["token"] as? String) })
+      #expect(Set(deliveries.map(key)).count == deliveries.count)
+      #expect(deliveries.allSatisfy { tokens[key($0)] == $0["token"] as? String })
+      // Those at once are all others.
+      #expect(devices.delivered == ledger.gateway.accepted - deliveries.count + count("delivered"))
+      // Other commands read them.
+      #expect(try command.run("inspect", "records.jsonl").status == 0)
+    }
+  }
+
   /// What a capture proves is what the gateway says; the gateway knows more.
   @Test(
     "The records are those of a capture of the same run", .enabled(if: LoopbackCapture.isPossible),

@@ -237,6 +237,49 @@ struct OfflineStoreTests {
     }
   }
 
+  @Test("Each accepted notification has one outcome, of the kind that is counted", arguments: seeds(10, of: 60))
+  func outcomes(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    let options = OfflineStore.Options(
+      onlineAfter: random.happens(oneIn: 2) ? Int64(random.number(1...5_000)) : nil, maximumAge: 20_000,
+      maximumNotifications: random.number(1...20), maximumBytes: random.number(100...2_000))
+    var store = OfflineStore(options, keepsOutcomes: true)
+    var told: [DeviceOutcome] = []
+    var tokens: [[UInt8]] = []
+    var now: Int64 = 1_000_000
+    for index in 0..<400 {
+      now += Int64(random.number(0...400))
+      let token = [UInt8](repeating: UInt8(random.number(1...30)), count: random.pick([32, 8]))
+      tokens.append(token)
+      let expiration = random.pick([nil, 0, UInt32(now / 1_000) + UInt32(random.number(0...9))])
+      let payload = [UInt8](repeating: 1, count: random.number(0...200))
+      store.accept(
+        topic: UInt32(random.number(0...1)), token: token.rawBytes, payload: payload.rawBytes, expiration: expiration,
+        now: now, origin: .init(connection: 7, index: index))
+      told += store.takeOutcomes()
+      switch random.number(0...60) {
+      case 0: store.comeOnline(now: now)
+      case 1: store.removeAll(now: now)
+      case 2...6:
+        let some = random.pick(tokens)
+        store.settle(topic: 0, token: some.rawBytes, isDelivered: random.happens(oneIn: 2), now: now)
+      default: store.advance(to: now)
+      }
+      told += store.takeOutcomes()
+      // What is told is over: what is due is told at its time, and that has come.
+      #expect(told.allSatisfy { $0.time <= now })
+    }
+    store.noteStored()
+    told += store.takeOutcomes()
+    #expect(store.takeOutcomes().isEmpty)
+    func count(_ kind: DeviceOutcome.Kind) -> Int { told.count { $0.kind == kind } }
+    let counts = store.counts
+    #expect(count(.delivered) == counts.delivered && count(.coalesced) == counts.coalesced)
+    #expect(count(.expired) == counts.expired && count(.dropped) == counts.dropped && count(.stored) == counts.stored)
+    #expect(told.map(\.origin.index).sorted() == Array(0..<400))
+    #expect(told.allSatisfy { $0.token == tokens[$0.origin.index] && $0.origin.connection == 7 })
+  }
+
   @Test("Expirations that only shrink leave no entries behind")
   func shrinking() {
     var store = OfflineStore()

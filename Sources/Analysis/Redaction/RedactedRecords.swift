@@ -66,6 +66,11 @@ package struct RedactedRecords: RecordSink {
     record.loss.interface = record.loss.interface.map(redaction.label)
     sink.receive(record)
   }
+  package mutating func receive(_ record: DeliveryRecord) {
+    var record = record
+    record.token = redaction.token(record.token.rawBytes)
+    sink.receive(record)
+  }
   package mutating func receive(_ outcome: CaptureOutcome) {
     var outcome = outcome
     outcome.source = redaction.label(outcome.source)

@@ -65,7 +65,29 @@ public struct OfflineStore: Sendable {
   private var dues = Heap<Due>()
   private var lastSerial: UInt64 = 0
 
-  package init(_ options: Options = Options()) { self.options = options }
+  /// Outcomes since the last `takeOutcomes`; `nil`: they are only counted.
+  private var outcomes: [DeviceOutcome]?
+
+  /// - Parameter keepsOutcomes: whether outcomes are kept for `takeOutcomes`.
+  package init(_ options: Options = Options(), keepsOutcomes: Bool = false) {
+    self.options = options
+    outcomes = keepsOutcomes ? [] : nil
+  }
+
+  /// What was decided since the last call. To be called after each other one: they have no limit.
+  package mutating func takeOutcomes() -> [DeviceOutcome] {
+    guard outcomes?.isEmpty == false else { return [] }
+    defer { outcomes = [] }
+    return outcomes ?? []
+  }
+
+  private mutating func note(_ kind: DeviceOutcome.Kind, _ origin: DeviceOutcome.Origin, _ token: RawSpan) {
+    if outcomes != nil { outcomes?.append(DeviceOutcome(kind, origin, token: Array(copying: token), at: clock)) }
+  }
+
+  private mutating func note(_ kind: DeviceOutcome.Kind, _ slot: Slot, at time: Int64) {
+    if outcomes != nil { outcomes?.append(DeviceOutcome(kind, slot.origin, token: slot.key.token, at: time)) }
+  }
 
   // MARK: events
 
@@ -75,25 +97,30 @@ public struct OfflineStore: Sendable {
   ///   - topic: the topic's number.
   ///   - expiration: the UNIX second until which it may be delivered; 0: it is not stored; `nil`: it never expires,
   ///     except by `maximumAge`.
-  package mutating func accept(topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64) {
+  ///   - origin: names it in its outcome.
+  package mutating func accept(
+    topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64,
+    origin: DeviceOutcome.Origin = DeviceOutcome.Origin()
+  ) {
     advance(to: now)
     counts.accepted += 1
     let lastMoment = min(
       Self.sum(clock, options.maximumAge), expiration.map { Int64($0) * 1_000 } ?? Int64.max)
     guard expiration != 0, lastMoment >= clock else {
       counts.expired += 1
-      return
+      return note(.expired, origin, token)
     }
     let size = token.byteCount + payload.byteCount
     guard size <= options.maximumBytes, options.maximumNotifications > 0 else {
       counts.dropped += 1
-      return
+      return note(.dropped, origin, token)
     }
     let key = TokenKey(topic: topic, token)
     let place: Int32
     if let waiting = places[key] {
       place = waiting
       counts.coalesced += 1
+      note(.coalesced, slots[Int(place)], at: clock)
       counts.stored -= 1
       bytes -= slots[Int(place)].size
       unlink(place)
@@ -107,6 +134,7 @@ public struct OfflineStore: Sendable {
     slots[Int(place)].payload.removeAll(keepingCapacity: true)
     slots[Int(place)].payload.append(copying: payload)
     slots[Int(place)].lastMoment = lastMoment
+    slots[Int(place)].origin = origin
     link(place)
     schedule(place)
   }
@@ -124,7 +152,9 @@ public struct OfflineStore: Sendable {
         // A later notification outlives the one that the entry was made for.
         enter(due.place)
       } else {
-        if slot.onlineAt <= slot.lastMoment { counts.delivered += 1 } else { counts.expired += 1 }
+        let isDelivered = slot.onlineAt <= slot.lastMoment
+        if isDelivered { counts.delivered += 1 } else { counts.expired += 1 }
+        note(isDelivered ? .delivered : .expired, slot, at: slot.due)
         remove(due.place)
       }
     }
@@ -134,7 +164,7 @@ public struct OfflineStore: Sendable {
   package mutating func comeOnline(now: Int64) {
     advance(to: now)
     counts.delivered += counts.stored
-    clear()
+    clear(as: .delivered)
   }
 
   /// A device comes online for good, or never will: what waits for it is delivered or dropped.
@@ -142,6 +172,7 @@ public struct OfflineStore: Sendable {
     advance(to: now)
     guard let place = places[TokenKey(topic: topic, token)] else { return }
     if isDelivered { counts.delivered += 1 } else { counts.dropped += 1 }
+    note(isDelivered ? .delivered : .dropped, slots[Int(place)], at: clock)
     remove(place)
   }
 
@@ -149,10 +180,24 @@ public struct OfflineStore: Sendable {
   package mutating func removeAll(now: Int64) {
     advance(to: now)
     counts.dropped += counts.stored
-    clear()
+    clear(as: .dropped)
   }
 
-  private mutating func clear() {
+  /// Notes that notifications still wait, which stay.
+  package mutating func noteStored() { noteAll(as: .stored) }
+
+  /// In the order in which they were stored.
+  private mutating func noteAll(as kind: DeviceOutcome.Kind) {
+    guard outcomes != nil else { return }
+    var place = oldest
+    while place != Self.none {
+      note(kind, slots[Int(place)], at: clock)
+      place = slots[Int(place)].next
+    }
+  }
+
+  private mutating func clear(as kind: DeviceOutcome.Kind) {
+    noteAll(as: kind)
     counts.stored = 0
     bytes = 0
     places = [:]
@@ -171,6 +216,7 @@ public struct OfflineStore: Sendable {
   private mutating func makeRoom(for size: Int) {
     while oldest != Self.none, counts.stored >= options.maximumNotifications || bytes + size > options.maximumBytes {
       counts.dropped += 1
+      note(.dropped, slots[Int(oldest)], at: clock)
       remove(oldest)
     }
   }
@@ -262,6 +308,7 @@ public struct OfflineStore: Sendable {
     /// The last millisecond at which it can be delivered.
     var lastMoment = Int64.max
     let onlineAt: Int64
+    var origin = DeviceOutcome.Origin()
     /// The serial of its live entry; 0 before it has one.
     var serial: UInt64 = 0
     var enteredDue = Int64.max

@@ -3,10 +3,29 @@ import Synchronization
 
 /// The notifications that wait for devices, shared by all connections, and the numbers of their topics.
 final class StoredNotifications: Sendable {
-  let store: Mutex<OfflineStore>
+  private let store: Mutex<OfflineStore>
   private let topics = Mutex<[String: UInt32]>([:])
+  /// Is told what becomes of them; `nil`: nobody is.
+  private let observer: (@Sendable ([DeviceOutcome]) -> Void)?
 
-  init(_ options: OfflineStore.Options) { store = Mutex(OfflineStore(options)) }
+  init(_ options: OfflineStore.Options, observer: (@Sendable ([DeviceOutcome]) -> Void)? = nil) {
+    store = Mutex(OfflineStore(options, keepsOutcomes: observer != nil))
+    self.observer = observer
+  }
+
+  /// Calls a body with the store, then tells the observer what it has decided. Loops do so at the same time: outcomes of
+  /// different calls may be told in another order, but each after the store has it.
+  func withStore<Result: Sendable>(_ body: (inout OfflineStore) -> Result) -> Result {
+    guard let observer else { return store.withLock { body(&$0) } }
+    var outcomes: [DeviceOutcome] = []
+    let result = store.withLock { store in
+      let result = body(&store)
+      outcomes = store.takeOutcomes()
+      return result
+    }
+    if !outcomes.isEmpty { observer(outcomes) }
+    return result
+  }
 
   /// A number for the topic, the same for all its connections.
   func number(of topic: String) -> UInt32 {
@@ -20,24 +39,27 @@ final class StoredNotifications: Sendable {
 
   /// The counts at a time in UNIX milliseconds.
   func counts(now: Int64) -> OfflineStore.Counts {
-    store.withLock { store in
+    withStore { store in
       store.advance(to: now)
       return store.counts
     }
   }
 
   /// All devices come online, get their notifications, and go offline again.
-  func bringOnline(now: Int64) { store.withLock { $0.comeOnline(now: now) } }
+  func bringOnline(now: Int64) { withStore { $0.comeOnline(now: now) } }
 
   /// A device gets what waits for it, or never will.
   func settle(_ device: Device, token: RawSpan, now: Int64) {
     guard device != .offline else { return }
     let topics = UInt32(topics.withLock { $0.count })
-    store.withLock { store in
+    withStore { store in
       for topic in 0..<topics { store.settle(topic: topic, token: token, isDelivered: device == .active, now: now) }
     }
   }
 
+  /// Tells the observer what still waits, at the end.
+  func noteStored() { withStore { $0.noteStored() } }
+
   /// Drops what waits.
-  func removeAll(now: Int64) { store.withLock { $0.removeAll(now: now) } }
+  func removeAll(now: Int64) { withStore { $0.removeAll(now: now) } }
 }

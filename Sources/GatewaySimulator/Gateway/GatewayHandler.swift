@@ -118,7 +118,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     session.shutdownAfter = loopState.conduct.behavior.shutdownAfter ?? .max
     filter = NotificationFilter(
       loopState.conduct.policy, shared.store, topic: topic ?? "", connection: number, payloads: loopState.payloads,
-      checksPriority: shared.options.rules.push.checksPriority)
+      checksPriority: shared.options.rules.push.checksPriority, isObserved: shared.observer != nil)
     throttle(loopState.conduct.behavior.reading)
     if let end = loopState.silentUntil, loopState.loop.now < end { beSilent(until: end) }
   }
@@ -196,6 +196,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       var decision = self.decision
       decision.received = session.received - received
       decision.accepted = session.accepted - accepted
+      decision.stored = filter.offline - offline
       if wasOpen, session.hasRejectedFrame, let ending = session.ending { decision.rejection = .status(ending.status) }
       observed = observed.map { $0.followed(by: decision, of: frames) } ?? ObservedFrames(bytes: frames, decision)
     }
@@ -214,6 +215,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard let frames = observed else { return }
     observed = nil
     shared.observe(number, .received(frames.bytes, frames.decision))
+    if let outcomes = filter?.takeOutcomes(), !outcomes.isEmpty { shared.observe(0, .devices(outcomes)) }
   }
 
   /// Frames of one read, and the decisions on them.
@@ -228,6 +230,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
       bytes.writeImmutableBuffer(more)
       sum.received += decision.received
       sum.accepted += decision.accepted
+      sum.stored += decision.stored
       sum.rejection = decision.rejection ?? later.rejection
       return ObservedFrames(bytes: bytes, sum)
     }

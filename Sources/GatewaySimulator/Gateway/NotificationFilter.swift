@@ -27,6 +27,11 @@ struct NotificationFilter {
   private var failures: [FeedbackList.Failure] = []
   private(set) var offline = 0
   private(set) var uninstalled = 0
+  private let connection: UInt64
+  /// Notifications that were decided on; all before a rejection are accepted.
+  private var decided = 0
+  /// The latest notifications to uninstalled apps, for the observer; `nil`: there is none.
+  private var outcomes: [DeviceOutcome]?
 
   private struct Rule {
     let active: ActiveRule
@@ -37,10 +42,12 @@ struct NotificationFilter {
   /// - Parameter payloads: what judges payloads; it then checks priorities in place of the session's rules.
   init(
     _ policy: RejectionPolicy, _ store: StoredNotifications, topic: String, connection: UInt64,
-    payloads: PayloadTally? = nil, checksPriority: Bool = false
+    payloads: PayloadTally? = nil, checksPriority: Bool = false, isObserved: Bool = false
   ) {
     self.policy = policy
     self.store = store
+    self.connection = connection
+    outcomes = isObserved ? [] : nil
     self.payloads = payloads
     payloadTopic = PayloadTopic(name: topic)
     self.checksPriority = checksPriority && payloads != nil
@@ -73,6 +80,7 @@ struct NotificationFilter {
     if let payloads { rejection = problem(of: notification, payloads) }
     if rejection == nil { rejection = verdict(on: notification) }
     if rejection != nil { hasRefused = true }
+    decided += 1
     return rejection
   }
 
@@ -97,15 +105,19 @@ struct NotificationFilter {
     case .unknown: return .status(.invalidToken)
     case .uninstalled:
       uninstalled += 1
+      outcomes?.append(
+        DeviceOutcome(
+          .uninstalled, .init(connection: connection, index: decided), token: Array(copying: notification.token),
+          at: now))
       failures.append(
         FeedbackList.Failure(
           topic: topic, token: Array(copying: notification.token), time: UInt32(clamping: now / 1_000)))
     case .offline:
       offline += 1
-      store.store.withLock {
+      store.withStore {
         $0.accept(
           topic: topicNumber, token: notification.token, payload: notification.payload,
-          expiration: notification.expiration, now: now)
+          expiration: notification.expiration, now: now, origin: .init(connection: connection, index: decided))
       }
     }
     return nil
@@ -123,6 +135,13 @@ struct NotificationFilter {
     case .prefix(let prefix): return token.begins(with: prefix.rawBytes)
     case .tokens(let tokens): return tokens.contains(token)
     }
+  }
+
+  /// The outcomes since the last call that the store does not tell.
+  mutating func takeOutcomes() -> [DeviceOutcome] {
+    guard outcomes?.isEmpty == false else { return [] }
+    defer { outcomes = [] }
+    return outcomes ?? []
   }
 
   mutating func takeFailures() -> [FeedbackList.Failure] {

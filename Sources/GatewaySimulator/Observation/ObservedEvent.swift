@@ -26,6 +26,8 @@ package struct ObservedEvent: Sendable {
     package var received = 0
     /// The part of `received` that was accepted: its first ones.
     package var accepted = 0
+    /// The part of `accepted` whose outcome for its device is told by the store.
+    package var stored = 0
     /// Why the frame after these was rejected; `nil`: it was not.
     package var rejection: Rejection?
     package var rejects: Bool { rejection != nil }
@@ -46,6 +48,9 @@ package struct ObservedEvent: Sendable {
     case closing(byPeer: Bool, isReset: Bool)
     /// The connection is closed, with the gateway's last decision.
     case closed(Decision)
+    /// What became of accepted notifications, of any connections: the event's own number is 0. It may come before the
+    /// event that tells of a notification's arrival.
+    case devices([DeviceOutcome])
   }
 
   /// The number of the connection among those of the run, from 1.
@@ -62,6 +67,7 @@ package struct ObservedEvent: Sendable {
   package var heldBytes: Int {
     switch change {
     case .received(let bytes, _), .sent(let bytes): bytes.storageCapacity
+    case .devices(let outcomes): outcomes.reduce(0) { $0 + 64 + $1.token.count }
     case .opened, .closing, .closed: 0
     }
   }

@@ -40,6 +40,9 @@ extension Schema {
             "lost", .integer,
             "Notifications that arrived and are in no record, or may be in none: the writer was behind, or could not write."
           ),
+          Field(
+            "outcomes_lost", .integer, "Outcomes for devices that are in no record for that reason.",
+            when: "there are any", since: "0.3"),
         ]), "The notifications that arrived, by whether they are in records.", of: .run, when: "`--records` was given"),
       Field(
         "verdict", .object(providerVerdict),

@@ -64,6 +64,10 @@ extension Schema {
           "capture_loss",
           "Packets that the capturing program did not get or could not write; after the records of the file.",
           captureLoss),
+        .init(
+          "delivery",
+          "The outcome of an accepted notification for its device, in the records of a gateway (`simulate --records`): not written for those that are delivered at once. It may come after the record of its connection.",
+          delivery),
         .init("summary", "Totals over everything that was read; the last record.", recordingTotals),
       ]),
     example: #"""
@@ -260,6 +264,25 @@ extension Schema {
     Field(
       "environment", .providerEnvironment, "The environment that Apple's extensions of that certificate name.",
       when: "there are any", since: "0.2"),
+  ]
+
+  private static let delivery: [Field] = [
+    Field(
+      "connection", .integer, "Number of the notification's connection.", when: "the connection is in the records"),
+    Field("index", .integer, "The notification's number on it, from 0.", when: "the connection is in the records"),
+    Field("time", .time, "When it was decided."),
+    Field(
+      "outcome",
+      .values([
+        "delivered": "The device came online, and got it.",
+        "coalesced": "A later one for the same device and topic took its place before the device came online.",
+        "expired": "Its expiration passed, or it was not to be stored.",
+        "dropped":
+          "It was dropped while it could still have been delivered: the store was full, or a test changed the device.",
+        "uninstalled": "The app is uninstalled: its token is on the feedback list.",
+        "stored": "It waited when the gateway ended.",
+      ]), "What became of it."),
+    Field("token", .hexadecimal, "The device token."),
   ]
 
   private static let captureLoss: [Field] = [

@@ -168,6 +168,7 @@ public struct RecordReader: ~Copyable {
       census.found.malformed += 1
     case "connection": try connection(fields, &sink)
     case "capture_loss": try loss(fields, &sink)
+    case "delivery": try delivery(fields, &sink)
     case "summary":
       let stated = try Self.summary(fields)
       summary.packets += stated.packets
@@ -479,6 +480,22 @@ public struct RecordReader: ~Copyable {
     census.found.feedbackTuples += 1
     sink.receive(
       FeedbackRecord(place: place, index: index, tuple: FeedbackTuple(timestamp: timestamp, token: scratch.bytes)))
+  }
+
+  /// The connection may have ended.
+  private mutating func delivery(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
+    scratch.removeAll()
+    guard let token = fields.text("token"), RecordText.write(hex: Array(token.utf8).rawBytes, into: &scratch) else {
+      throw RecordError("'token' is not hexadecimal")
+    }
+    guard let outcome = fields.text("outcome").flatMap(DeliveryRecord.Outcome.init) else {
+      throw RecordError("unknown 'outcome'")
+    }
+    let connection = try fields.number("connection").map { $0 + base }
+    sink.receive(
+      DeliveryRecord(
+        connection: connection, index: try fields.number("index", most: Self.maximumBytes),
+        time: try fields.time("time"), outcome: outcome, token: Array(copying: scratch.bytes)))
   }
 
   private mutating func connection(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {

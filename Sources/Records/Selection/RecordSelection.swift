@@ -9,6 +9,7 @@ public enum RecordType: String, CaseIterable, Sendable {
   case errorResponse = "error_response"
   case fate, feedback, gap, malformed, connection
   case captureLoss = "capture_loss"
+  case delivery
   case summary
 }
 

@@ -418,6 +418,13 @@ public struct SelectedRecords: RecordSink {
     if passes(isOfType(.captureLoss)) { sink.receive(record) }
   }
 
+  public mutating func receive(_ record: DeliveryRecord) {
+    let isSelected =
+      selects(.delivery, record.connection ?? 0, record.time)
+      && (selection.tokens.isEmpty || fits(record.token.rawBytes))
+    if passes(isSelected) { sink.receive(record) }
+  }
+
   public mutating func receive(_ record: SummaryRecord) {
     endRun()
     summary.packets = record.packets

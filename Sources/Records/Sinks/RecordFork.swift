@@ -96,6 +96,13 @@ package struct RecordFork<First: RecordSink, Second: RecordSink>: RecordSink {
       $0.receive(record)
     }
   }
+  package mutating func receive(_ record: DeliveryRecord) {
+    pass {
+      $0.receive(record)
+    } _: {
+      $0.receive(record)
+    }
+  }
   package mutating func receive(_ record: SummaryRecord) {
     pass {
       $0.receive(record)

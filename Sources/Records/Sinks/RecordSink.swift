@@ -34,6 +34,8 @@ public protocol RecordSink: NotificationSink {
   /// A connection that has ended, after all its other records.
   mutating func receive(_ record: ConnectionRecord)
   mutating func receive(_ record: CaptureLossRecord)
+  /// What became of a notification for its device, also after its connection has ended.
+  mutating func receive(_ record: DeliveryRecord)
   /// The totals, as the last record.
   mutating func receive(_ record: SummaryRecord)
   /// An input has been read.
@@ -82,6 +84,7 @@ extension RecordSink {
   @inlinable public mutating func prepare(for connection: Int) {}
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: CaptureLossRecord) {}
+  public mutating func receive(_ record: DeliveryRecord) {}
   public mutating func receive(_ record: FateRecord) {}
   public mutating func receiveEarly(_ record: FateRecord) {}
   public mutating func receive(_ outcome: CaptureOutcome) {}

@@ -47,6 +47,7 @@ public final class SharedSink<Sink: RecordSink>: RecordSink {
   public func receive(_ record: MalformedRecord) { sink.receive(record) }
   public func receive(_ record: ConnectionRecord) { sink.receive(record) }
   public func receive(_ record: CaptureLossRecord) { sink.receive(record) }
+  public func receive(_ record: DeliveryRecord) { sink.receive(record) }
   public func receive(_ record: SummaryRecord) { sink.receive(record) }
   public func receive(_ outcome: CaptureOutcome) { sink.receive(outcome) }
   public func opened(connection: Int, at time: Timestamp) { sink.opened(connection: connection, at: time) }

@@ -255,6 +255,20 @@ extension CaptureLossRecord: WritableRecord {
   }
 }
 
+extension DeliveryRecord: WritableRecord {
+  package static var type: RecordType { .delivery }
+
+  package func write(to output: inout some FieldWriter & ~Copyable) {
+    output.begin("delivery")
+    output.field("connection", optional: connection)
+    output.field("index", optional: index)
+    output.field("time", knownTime: time)
+    output.field("outcome", outcome.rawValue)
+    output.field("token", hex: token.rawBytes)
+    output.end()
+  }
+}
+
 extension SummaryRecord: WritableRecord {
   package static var type: RecordType { .summary }
 

@@ -56,6 +56,7 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
   public func receive(_ record: GapRecord) { others[.gap]?.receive(record) }
   public func receive(_ record: MalformedRecord) { others[.malformed]?.receive(record) }
   public func receive(_ record: CaptureLossRecord) { others[.captureLoss]?.receive(record) }
+  public func receive(_ record: DeliveryRecord) { others[.delivery]?.receive(record) }
   public func receive(_ record: ConnectionRecord) {
     notifications.ended(connection: record.connection)
     others[.connection]?.receive(record)

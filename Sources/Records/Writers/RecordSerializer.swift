@@ -72,5 +72,6 @@ extension RecordSerializer {
   public func receive(_ record: GapRecord) { put(record) }
   public func receive(_ record: MalformedRecord) { put(record) }
   public func receive(_ record: CaptureLossRecord) { put(record) }
+  public func receive(_ record: DeliveryRecord) { put(record) }
   public func receive(_ record: SummaryRecord) { put(record) }
 }

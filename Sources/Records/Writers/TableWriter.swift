@@ -242,6 +242,16 @@ public final class TableWriter: RecordSink {
     line(place, "capture loss", "\(record.loss.dropped) packets dropped\(interface)")
   }
 
+  public func receive(_ record: DeliveryRecord) {
+    let place = RecordPlace(
+      connection: record.connection ?? 0, time: record.time, packet: 0, offset: 0, length: 0)
+    begin(place, "delivery")
+    if let index = record.index { text.write(text: "#\(index)  ") }
+    text.write(text: "\(record.outcome.rawValue)  token ")
+    text.write(short: record.token.rawBytes)
+    end()
+  }
+
   public func receive(_ record: SummaryRecord) {
     begin(.none)
     text.write(

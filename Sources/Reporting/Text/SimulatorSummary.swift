@@ -21,6 +21,7 @@ package struct SimulatorSummary: Sendable {
     var records = ""
     if let written = ledger.records {
       records = "\nrecords        \(grouped(written.notifications)) notifications, \(grouped(written.lost)) lost"
+      if let outcomes = written.outcomesLost { records += "; \(grouped(outcomes)) outcomes for devices lost" }
     }
     let lines = (ledger.verdict.map { VerdictText($0).lines } ?? []) + (ledger.expectations ?? []).map(\.line)
     let verdict = lines.map { "\n\($0)" }.joined()

@@ -19,7 +19,8 @@ struct Simulate: AsyncParsableCommand {
       devices online for a moment.
 
       --records has what arrived, as the records of 'decode', with the fate of each notification as the gateway decided it. \
-      Fates are certain: none is "unknown". With --records-size they are several files. A writer that is behind leaves notifications out: the records have a gap, or lack \
+      Fates are certain: none is "unknown". What becomes of an accepted notification for its device, unless it is delivered \
+      at once, is a record of its own, "delivery". With --records-size they are several files. A writer that is behind leaves notifications out: the records have a gap, or lack \
       a connection, and the ledger counts them (records.lost). When it cannot write any more, the file ends and not the \
       gateway. 'apnscope report', 'jq' and others read the file.
 
