@@ -16,6 +16,8 @@ public final class ControlEndpoint: Sendable {
     public var maximumConnections = 64
     /// The most bytes of a request.
     public var maximumRequestBytes = 1 << 20
+    /// The most bytes of memory for the notifications of an answer: those that exceed it are left for the next one.
+    public var maximumAnswerBytes = 4 << 20
     public init() {}
   }
 
@@ -52,7 +54,8 @@ public final class ControlEndpoint: Sendable {
     serverLimits.maximumConnections = limits.maximumConnections
     serverLimits.maximumRequestBytes = limits.maximumRequestBytes
     serverLimits.answerTimeout = .seconds(longestWait + 60)
-    let control = ControlService(gateway, version: version)
+    let control = ControlService(
+      gateway, version: version, acceptsRemote: acceptsRemote, maximumAnswerBytes: limits.maximumAnswerBytes)
     let service = HTTPEndpoint.Service {
       await control.answer($0)
     } problem: {
@@ -75,8 +78,13 @@ public final class ControlEndpoint: Sendable {
 struct ControlService: Sendable {
   let gateway: ObservedGateway
   let version: String
+  let acceptsRemote: Bool
+  let maximumAnswerBytes: Int
 
-  init(_ gateway: ObservedGateway, version: String) { (self.gateway, self.version) = (gateway, version) }
+  init(_ gateway: ObservedGateway, version: String, acceptsRemote: Bool, maximumAnswerBytes: Int) {
+    (self.gateway, self.version) = (gateway, version)
+    (self.acceptsRemote, self.maximumAnswerBytes) = (acceptsRemote, maximumAnswerBytes)
+  }
 
   func answer(_ request: HTTPRequest) async -> HTTPAnswer {
     do {
@@ -95,13 +103,18 @@ struct ControlService: Sendable {
   private func problem(_ failure: ObservedGateway.Failure) -> ControlProblem {
     guard case .notReceived(let wanted, let received) = failure else { return ControlProblem(503, failure.description) }
     var problem = ControlProblem(408, failure.description)
-    problem.members = ["wanted": wanted, "received": received.notifications.count]
+    problem.members = ["wanted": wanted, "received": received.matching]
     return problem
   }
 
   private func answerOrThrow(_ request: HTTPRequest) async throws -> HTTPAnswer {
     guard !request.isOfPage else {
       throw ControlProblem(403, "the request comes from a page in a browser")
+    }
+    // A site can let its own name mean 127.0.0.1; to a browser its page and this endpoint are one site then.
+    guard acceptsRemote || request.isForLoopback else {
+      throw ControlProblem(
+        403, "the request is for another host; this endpoint is asked as localhost, or by its IP address")
     }
     let segments = try request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
       try QueryParameters.resolved($0, plusIsBlank: false)
@@ -135,7 +148,7 @@ struct ControlService: Sendable {
     var token: [UInt8] {
       get throws(ControlProblem) {
         guard let variable, let token = TokenText.bytes(variable) else {
-          throw ControlProblem(400, "a token has to be pairs of hexadecimal digits")
+          throw ControlProblem(400, "a token \(TokenText.expected)")
         }
         return token
       }

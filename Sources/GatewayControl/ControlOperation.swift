@@ -147,12 +147,14 @@ extension ControlOperation {
       answer: Answer(status: 200, text: "Those that match.", schema: "Notifications"), problems: [503]
     ) { service, call in
       let limit = try call.query.number("limit", in: 1...most, default: 1_000)
-      return list(try await service.gateway.notifications(try query(call.query), limit: limit))
+      return list(
+        try await service.gateway.notifications(
+          try query(call.query), limit: limit, maximumBytes: service.maximumAnswerBytes))
     },
     ControlOperation(
       method: "GET", path: "/notifications/wait", name: "waitForNotifications",
       summary:
-        "Waits until a number of notifications have come that match, those of before included. The answer comes at once when they have, and is a problem (408) when the time is over.",
+        "Waits until a number of notifications have come that match, those of before included. The answer comes at once when they have, and is a problem (408) when the time is over. It has the first of them, those that fit into an answer: if more is true, since lists the others.",
       parameters: filters + [
         Parameter(
           name: "count", text: "How many notifications; 1 unless given.",
@@ -161,12 +163,14 @@ extension ControlOperation {
           name: "within_s", text: "The most seconds to wait; 10 unless given.",
           schema: ["type": "number", "minimum": 0, "maximum": JSONValue.number("\(ControlEndpoint.longestWait)")]),
       ],
-      answer: Answer(status: 200, text: "The first of them, as many as were waited for.", schema: "Notifications"),
+      answer: Answer(status: 200, text: "The notifications that were waited for.", schema: "Notifications"),
       problems: [408, 503]
     ) { service, call in
       let count = try call.query.number("count", in: 1...most, default: 1)
       let time = try call.query.seconds("within_s", upTo: Double(ControlEndpoint.longestWait), default: 10)
-      return list(try await service.gateway.waitForNotifications(count, try query(call.query), within: time))
+      return list(
+        try await service.gateway.waitForNotifications(
+          count, try query(call.query), within: time, maximumBytes: service.maximumAnswerBytes))
     },
   ]
 
@@ -236,6 +240,10 @@ extension ControlOperation {
       let container = try decoder.container(keyedBy: Key.self)
       how = try container.decode(ClosingWay.self, forKey: .how)
       topic = container.contains(.topic) ? try container.decode(String.self, forKey: .topic) : nil
+      if let topic, !FaultDocument.isTopic(topic) {
+        throw DecodingError.dataCorruptedError(
+          forKey: .topic, in: container, debugDescription: FaultDocument.expectedTopic)
+      }
     }
   }
 
@@ -254,7 +262,8 @@ extension ControlOperation {
       method: "PATCH", path: "/faults", name: "changeFaults",
       summary:
         "Changes faults, for open connections and later ones: what is given is replaced, null is the default, the rest stays. A rejection rule that stays goes on with its counts.",
-      body: "FaultChanges", answer: Answer(status: 200, text: "The faults after it.", schema: "Faults"), problems: [409]
+      body: "FaultChanges", answer: Answer(status: 200, text: "The faults after it.", schema: "Faults"),
+      problems: [409, 422]
     ) { service, call in
       let changes = try call.request.decoded(FaultChanges.self)
       try await service.gateway.simulator.change { changes.apply(to: &$0) }
@@ -315,7 +324,7 @@ extension ControlOperation {
       )
       guard TokenText.bytes(token) != nil else {
         throw DecodingError.dataCorruptedError(
-          forKey: .token, in: container, debugDescription: "has to be pairs of hexadecimal digits")
+          forKey: .token, in: container, debugDescription: TokenText.expected)
       }
     }
   }
@@ -342,7 +351,12 @@ extension ControlOperation {
 
     init(from decoder: any Decoder) throws {
       try decoder.requireKnown(Key.allCases.map(\.rawValue))
-      devices = try decoder.container(keyedBy: Key.self).decode([DeviceState].self, forKey: .devices)
+      let container = try decoder.container(keyedBy: Key.self)
+      devices = try container.decode([DeviceState].self, forKey: .devices)
+      guard devices.count <= FaultDocument.longestList else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .devices, in: container, debugDescription: FaultDocument.expectedList)
+      }
     }
   }
 
@@ -363,9 +377,7 @@ extension ControlOperation {
     ) { service, call in
       let limit = try call.query.number("limit", in: 1...most, default: 1_000)
       let after = try call.query["after"].map { text throws(ControlProblem) in
-        guard text.utf8.count <= 2_000, let token = TokenText.bytes(text) else {
-          throw ControlProblem(400, "'after' has to be pairs of hexadecimal digits, 2000 at most")
-        }
+        guard let token = TokenText.bytes(text) else { throw ControlProblem(400, "'after' \(TokenText.expected)") }
         return token
       }
       let known = service.gateway.simulator.knownDevices.filter { entry in

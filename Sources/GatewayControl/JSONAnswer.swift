@@ -33,6 +33,7 @@ struct ControlProblem: Error {
     case 409: "Conflict"
     case 413: "Content Too Large"
     case 415: "Unsupported Media Type"
+    case 422: "Unprocessable Content"
     case 431: "Request Header Fields Too Large"
     default: "Service Unavailable"
     }

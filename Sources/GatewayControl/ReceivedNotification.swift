@@ -106,9 +106,67 @@ public struct ReceivedNotifications: Sendable {
   public var notifications: [ReceivedNotification] = []
   /// The number of the last one that was looked at: what follows is after it.
   public var last = 0
-  /// Whether there may be more after `last` already: the limit was reached.
+  /// Whether there may be more after `last` already: a limit was reached.
   public var isCut = false
+  /// The number of notifications that match, as far as was looked: those that are listed, and those that a limit on
+  /// memory has left out.
+  public var matching = 0
   /// The number of notifications since the latest reset that are not kept any more, for lack of memory: they match no
   /// query.
   public var forgotten = 0
+}
+
+/// A search for notifications that goes on as they come, in bounded memory.
+struct NotificationSearch {
+  private let query: NotificationQuery
+  private let limit: Int
+  private let maximumBytes: Int
+  private let endsWhenFull: Bool
+  private(set) var found = ReceivedNotifications()
+  /// The number of the last one that was looked at.
+  private var position = 0
+  private var heldBytes = 0
+  /// Whether one was left out for lack of memory: then all that follow are.
+  private var isFull = false
+
+  /// The memory of a notification without its token and payload.
+  private static let notificationBytes = 256
+
+  /// - Parameters:
+  ///   - limit: the number of matching notifications at which it ends.
+  ///   - maximumBytes: bytes of memory for those that are listed.
+  ///   - endsWhenFull: whether it ends there, too, or goes on counting.
+  init(_ query: NotificationQuery, limit: Int, maximumBytes: Int, endsWhenFull: Bool) {
+    (self.query, self.limit, self.maximumBytes, self.endsWhenFull) = (query, limit, maximumBytes, endsWhenFull)
+    position = query.after
+  }
+
+  /// Looks at what has come since.
+  mutating func goOn(in recorder: GatewayRecorder) {
+    var isAtLimit = false
+    let range = recorder.eachReceived(after: position) { facts, fields, frame in
+      isAtLimit = found.matching >= limit || isFull && endsWhenFull
+      if !isAtLimit { look(facts, fields, frame) }
+      return !isAtLimit
+    }
+    if !isAtLimit { position = max(position, range.last) }
+    if !isFull { found.last = position }
+    found.isCut = isAtLimit || isFull
+    found.forgotten = range.forgottenThrough - range.lastAtReset
+  }
+
+  private mutating func look(_ facts: ReceivedFacts, _ fields: PushFields, _ frame: RawSpan) {
+    if query.matches(facts, fields, frame) {
+      let bytes = Self.notificationBytes + fields.token.range.count + fields.payload.range.count
+      isFull = isFull || !found.notifications.isEmpty && heldBytes + bytes > maximumBytes
+      found.matching += 1
+      if !isFull {
+        heldBytes += bytes
+        found.notifications.append(ReceivedNotification(facts, fields, frame))
+      }
+    }
+    // What is left out comes after `last`.
+    if !isFull { found.last = facts.number }
+    position = facts.number
+  }
 }
