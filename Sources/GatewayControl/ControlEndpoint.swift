@@ -81,6 +81,9 @@ struct ControlService: Sendable {
   let acceptsRemote: Bool
   let maximumAnswerBytes: Int
 
+  /// The most bytes of a path: a token takes 2,000, and three times as many with percent signs.
+  private static let longestPath = 8_192
+
   init(_ gateway: ObservedGateway, version: String, acceptsRemote: Bool, maximumAnswerBytes: Int) {
     (self.gateway, self.version) = (gateway, version)
     (self.acceptsRemote, self.maximumAnswerBytes) = (acceptsRemote, maximumAnswerBytes)
@@ -116,6 +119,8 @@ struct ControlService: Sendable {
       throw ControlProblem(
         403, "the request is for another host; this endpoint is asked as localhost, or by its IP address")
     }
+    // It would be taken apart, and be in the answer.
+    guard request.path.utf8.count <= Self.longestPath else { throw ControlProblem(404, "there is no path so long") }
     let segments = try request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
       try QueryParameters.resolved($0, plusIsBlank: false)
     }
@@ -153,5 +158,17 @@ struct ControlService: Sendable {
         return token
       }
     }
+  }
+}
+
+extension Array {
+  /// The first place from which on a condition holds; elements are sorted by it.
+  func partitioningIndex(where condition: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if condition(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
   }
 }

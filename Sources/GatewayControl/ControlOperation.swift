@@ -2,6 +2,7 @@ import Bytes
 import GatewaySimulator
 import HTTPEndpoint
 import Measurement
+import NIOPosix
 import OutputSchema
 import PushModel
 import Records
@@ -54,6 +55,8 @@ struct ControlOperation: Sendable {
 
   /// The most notifications or devices of an answer.
   static let most = 10_000
+  /// The most characters that are looked for in payloads.
+  static let longestText = 1_000
 
   static let all: [ControlOperation] = service + received + books + faults + devices
 }
@@ -105,7 +108,8 @@ extension ControlOperation {
     Parameter(name: "topic", text: "The topic of the connection.", schema: ["type": "string"]),
     Parameter(
       name: "text",
-      text: "A part of any string in the payload, after JSON's escapes are resolved.", schema: ["type": "string"]),
+      text: "A part of any string in the payload, after JSON's escapes are resolved.",
+      schema: ["type": "string", "maxLength": JSONValue.number("\(longestText)")]),
     Parameter(
       name: "fate", text: "The gateway's decision.",
       schema: ["type": "string", "enum": ["accepted", "rejected", "discarded"]]),
@@ -124,6 +128,9 @@ extension ControlOperation {
     }
     query.topic = parameters["topic"]
     query.text = parameters["text"]
+    guard query.text?.unicodeScalars.count ?? 0 <= longestText else {
+      throw ControlProblem(400, "'text' has to be at most \(longestText) characters")
+    }
     if let text = parameters["fate"] {
       guard let fate = Fate(rawValue: text), fate != .unknown else {
         throw ControlProblem(400, "'fate' has to be accepted, rejected or discarded")
@@ -380,11 +387,14 @@ extension ControlOperation {
         guard let token = TokenText.bytes(text) else { throw ControlProblem(400, "'after' \(TokenText.expected)") }
         return token
       }
-      let known = service.gateway.simulator.knownDevices.filter { entry in
-        after.map { $0.lexicographicallyPrecedes(entry.token) } ?? true
+      let simulator = service.gateway.simulator
+      // A file may have millions: few requests at a time sort them, and no task of the process waits for it.
+      return try await NIOThreadPool.singleton.runIfActive {
+        let known = simulator.knownDevices
+        let start = after.map { token in known.partitioningIndex { token.lexicographicallyPrecedes($0.token) } } ?? 0
+        let states = known[start...].prefix(limit).map { DeviceState($0.token, $0.device) }
+        return try .json(DeviceList(devices: states, more: known.count - start > limit))
       }
-      return try .json(
-        DeviceList(devices: known.prefix(limit).map { DeviceState($0.token, $0.device) }, more: known.count > limit))
     },
     ControlOperation(
       method: "POST", path: "/devices", name: "changeDevices",

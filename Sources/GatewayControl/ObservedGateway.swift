@@ -120,7 +120,7 @@ public final class ObservedGateway: Sendable {
   ) async throws(Failure) -> ReceivedNotifications {
     guard await recorder.catchUp(within: Self.patience) else { throw .behind }
     var search = NotificationSearch(query, limit: limit, maximumBytes: maximumBytes, endsWhenFull: true)
-    search.goOn(in: recorder)
+    await search.goOn(in: recorder)
     return search.found
   }
 
@@ -138,11 +138,11 @@ public final class ObservedGateway: Sendable {
     let deadline = ContinuousClock.now + time
     guard await recorder.catchUp(within: Self.patience) else { throw Failure.behind }
     var search = NotificationSearch(query, limit: count, maximumBytes: maximumBytes, endsWhenFull: false)
-    search.goOn(in: recorder)
+    await search.goOn(in: recorder)
     while search.found.matching < count {
       guard ContinuousClock.now < deadline else { throw Failure.notReceived(wanted: count, received: search.found) }
       try await Task.sleep(for: Self.pause)
-      search.goOn(in: recorder)
+      await search.goOn(in: recorder)
     }
     return search.found
   }

@@ -19,9 +19,10 @@ package struct HTTPRequest: Sendable {
     guard let host else { return true }
     if host.hasPrefix("[") { return true }
     let name = host.prefix { $0 != ":" }.lowercased()
-    return name == "localhost" || name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy {
-      UInt8($0) != nil
-    }
+    return name == "localhost"
+      || name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy {
+        UInt8($0) != nil
+      }
   }
 }
 
