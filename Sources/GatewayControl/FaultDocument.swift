@@ -13,7 +13,7 @@ struct FaultDocument {
     var token: String?
     /// The number of tokens of a rule that was read from a file.
     var tokens: Int?
-    var status: UInt8?
+    var status: Int?
     var topic: String?
     var times: Int?
     /// Rejections that are left, in answers.
@@ -188,7 +188,7 @@ extension FaultDocument.Rule {
     (prefix, token, tokens) = (
       try read(.prefix, String.self), try read(.token, String.self), try read(.tokens, Int.self)
     )
-    (status, topic, times) = (try read(.status, UInt8.self), try read(.topic, String.self), try read(.times, Int.self))
+    (status, topic, times) = (try read(.status, Int.self), try read(.topic, String.self), try read(.times, Int.self))
   }
 
   /// Reads it. Throws `InvalidValue`.
@@ -198,8 +198,8 @@ extension FaultDocument.Rule {
       guard conditions == 1, tokens == nil else {
         throw InvalidValue(expected: "a rule has one of every, probability, prefix, token")
       }
-      let status = status ?? BinaryStatus.invalidToken.rawValue
-      guard status != 0, status != 10 else {
+      guard let status = UInt8(exactly: status ?? Int(BinaryStatus.invalidToken.rawValue)), status != 0, status != 10
+      else {
         throw InvalidValue(expected: "status has to be 1 to 255, and not 10, which is no rejection")
       }
       let times = try times.map { try number($0, 1...Int(Int32.max)) }
@@ -232,7 +232,7 @@ extension FaultDocument.Rule {
     case .prefix(let bytes): prefix = TokenText.text(bytes)
     case .tokens(let set): if let only = set.only { token = TokenText.text(only) } else { tokens = set.count }
     }
-    (status, topic, times, self.left) = (rule.rejection.status.rawValue, rule.topic, rule.times, left)
+    (status, topic, times, self.left) = (Int(rule.rejection.status.rawValue), rule.topic, rule.times, left)
   }
 }
 
