@@ -201,15 +201,16 @@ let package = Package(
     .testTarget(
       name: "GatewayExampleTests",
       dependencies: [
-        "BinaryProtocol", "Bytes", "GatewaySimulator", .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
+        "BinaryProtocol", "Bytes", "GatewayControl", "GatewaySimulator",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Gateway", packageAccess: false),
     .testTarget(
       name: "LibraryExampleTests",
       dependencies: [
         "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "OutputSchema", "PacketCapture",
         "TLSDecryption",
-        "TLSTransport", "MetricsEndpoint", "Analysis", "Dissection", "Records", "LoadTest", "GatewaySimulator",
+        "TLSTransport", "MetricsEndpoint", "Analysis", "Dissection", "Records", "LoadTest", "GatewayControl",
+        "GatewaySimulator",
         "Reporting", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Libraries", packageAccess: false),

@@ -80,13 +80,14 @@ enum ControlDescription {
   private static func reason(_ status: Int) -> String {
     switch status {
     case 400: "The request is not as described."
-    case 403: "The request comes from a page in a browser."
+    case 403: "The request comes from a page in a browser, or is for another host."
     case 404: "There is no such path."
     case 405: "The path has no such method."
     case 408: "The notifications did not come in time."
     case 409: "The gateway cannot be changed so while it runs."
     case 413, 431: "The request is too long."
     case 415: "The body is not JSON."
+    case 422: "The values exclude each other."
     default: "The gateway receives faster than it can be asked, or ends."
     }
   }
@@ -111,6 +112,9 @@ enum ControlDescription {
   private static let seconds: JSONValue = ["type": "number", "minimum": 0, "maximum": 86_400]
   private static let share: JSONValue = ["type": "number", "minimum": 0, "maximum": 1]
   private static let text: JSONValue = ["type": "string"]
+  private static let topic: JSONValue = [
+    "type": "string", "maxLength": .number("\(FaultDocument.longestTopic)"),
+  ]
   private static let state: JSONValue = [
     "type": "string", "enum": ["active", "offline", "uninstalled", "unknown"],
   ]
@@ -158,7 +162,7 @@ enum ControlDescription {
     .init(
       "Closing",
       object(
-        [.init("how", ["type": "string", "enum": ["shutdown", "fin", "rst"]]), .init("topic", text)],
+        [.init("how", ["type": "string", "enum": ["shutdown", "fin", "rst"]]), .init("topic", topic)],
         required: ["how"])),
     .init("Device", object([.init("token", text), .init("state", state)], required: ["token", "state"])),
     .init("NewState", object([.init("state", state)], required: ["state"])),
@@ -200,7 +204,7 @@ enum ControlDescription {
           [
             .init(name, schema),
             .init("status", ["type": "integer", "minimum": 1, "maximum": 255, "not": ["const": 10]]),
-            .init("topic", text), .init("times", positive),
+            .init("topic", topic), .init("times", positive),
           ], required: [name])
       })
   ]
@@ -217,7 +221,7 @@ enum ControlDescription {
       (.responseEnding, ["type": "string", "enum": ["response", "fin", "rst"]]),
       (.shutdownAfter, ["type": "integer", "minimum": 0, "maximum": .number("\(Int32.max)")]), (.readRate, positive),
       (.readPauseEvery, positive), (.readPauseS, seconds), (.acceptThenClose, share),
-      (.wrongEnvironment, ["type": "array", "items": text, "maxItems": 1_000]), (.handshakeFailure, share),
+      (.wrongEnvironment, ["type": "array", "items": topic, "maxItems": 1_000]), (.handshakeFailure, share),
       (.connectionLimit, positive), (.reconnectLimit, positive), (.reconnectRefusalS, seconds),
       (.idleCloseS, seconds), (.lifetimeS, seconds), (.feedbackRagged, ["type": "boolean"]),
       (.feedbackNeverCloses, ["type": "boolean"]),

@@ -16,6 +16,8 @@ public final class ControlEndpoint: Sendable {
     public var maximumConnections = 64
     /// The most bytes of a request.
     public var maximumRequestBytes = 1 << 20
+    /// The most bytes of memory for the notifications of an answer: those that exceed it are left for the next one.
+    public var maximumAnswerBytes = 4 << 20
     public init() {}
   }
 
@@ -52,7 +54,8 @@ public final class ControlEndpoint: Sendable {
     serverLimits.maximumConnections = limits.maximumConnections
     serverLimits.maximumRequestBytes = limits.maximumRequestBytes
     serverLimits.answerTimeout = .seconds(longestWait + 60)
-    let control = ControlService(gateway, version: version)
+    let control = ControlService(
+      gateway, version: version, acceptsRemote: acceptsRemote, maximumAnswerBytes: limits.maximumAnswerBytes)
     let service = HTTPEndpoint.Service {
       await control.answer($0)
     } problem: {
@@ -75,8 +78,16 @@ public final class ControlEndpoint: Sendable {
 struct ControlService: Sendable {
   let gateway: ObservedGateway
   let version: String
+  let acceptsRemote: Bool
+  let maximumAnswerBytes: Int
 
-  init(_ gateway: ObservedGateway, version: String) { (self.gateway, self.version) = (gateway, version) }
+  /// The most bytes of a path: a token takes 2,000, and three times as many with percent signs.
+  private static let longestPath = 8_192
+
+  init(_ gateway: ObservedGateway, version: String, acceptsRemote: Bool, maximumAnswerBytes: Int) {
+    (self.gateway, self.version) = (gateway, version)
+    (self.acceptsRemote, self.maximumAnswerBytes) = (acceptsRemote, maximumAnswerBytes)
+  }
 
   func answer(_ request: HTTPRequest) async -> HTTPAnswer {
     do {
@@ -95,7 +106,7 @@ struct ControlService: Sendable {
   private func problem(_ failure: ObservedGateway.Failure) -> ControlProblem {
     guard case .notReceived(let wanted, let received) = failure else { return ControlProblem(503, failure.description) }
     var problem = ControlProblem(408, failure.description)
-    problem.members = ["wanted": wanted, "received": received.notifications.count]
+    problem.members = ["wanted": wanted, "received": received.matching]
     return problem
   }
 
@@ -103,6 +114,13 @@ struct ControlService: Sendable {
     guard !request.isOfPage else {
       throw ControlProblem(403, "the request comes from a page in a browser")
     }
+    // A site can let its own name mean 127.0.0.1; to a browser its page and this endpoint are one site then.
+    guard acceptsRemote || request.isForLoopback else {
+      throw ControlProblem(
+        403, "the request is for another host; this endpoint is asked as localhost, or by its IP address")
+    }
+    // It would be taken apart, and be in the answer.
+    guard request.path.utf8.count <= Self.longestPath else { throw ControlProblem(404, "there is no path so long") }
     let segments = try request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
       try QueryParameters.resolved($0, plusIsBlank: false)
     }
@@ -135,10 +153,22 @@ struct ControlService: Sendable {
     var token: [UInt8] {
       get throws(ControlProblem) {
         guard let variable, let token = TokenText.bytes(variable) else {
-          throw ControlProblem(400, "a token has to be pairs of hexadecimal digits")
+          throw ControlProblem(400, "a token \(TokenText.expected)")
         }
         return token
       }
     }
+  }
+}
+
+extension Array {
+  /// The first place from which on a condition holds; elements are sorted by it.
+  func partitioningIndex(where condition: (Element) -> Bool) -> Int {
+    var (low, high) = (0, count)
+    while low < high {
+      let middle = low + (high - low) / 2
+      if condition(self[middle]) { high = middle } else { low = middle + 1 }
+    }
+    return low
   }
 }

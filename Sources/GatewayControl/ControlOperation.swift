@@ -2,6 +2,7 @@ import Bytes
 import GatewaySimulator
 import HTTPEndpoint
 import Measurement
+import NIOPosix
 import OutputSchema
 import PushModel
 import Records
@@ -54,6 +55,8 @@ struct ControlOperation: Sendable {
 
   /// The most notifications or devices of an answer.
   static let most = 10_000
+  /// The most characters that are looked for in payloads.
+  static let longestText = 1_000
 
   static let all: [ControlOperation] = service + received + books + faults + devices
 }
@@ -105,7 +108,8 @@ extension ControlOperation {
     Parameter(name: "topic", text: "The topic of the connection.", schema: ["type": "string"]),
     Parameter(
       name: "text",
-      text: "A part of any string in the payload, after JSON's escapes are resolved.", schema: ["type": "string"]),
+      text: "A part of any string in the payload, after JSON's escapes are resolved.",
+      schema: ["type": "string", "maxLength": JSONValue.number("\(longestText)")]),
     Parameter(
       name: "fate", text: "The gateway's decision.",
       schema: ["type": "string", "enum": ["accepted", "rejected", "discarded"]]),
@@ -124,6 +128,9 @@ extension ControlOperation {
     }
     query.topic = parameters["topic"]
     query.text = parameters["text"]
+    guard query.text?.unicodeScalars.count ?? 0 <= longestText else {
+      throw ControlProblem(400, "'text' has to be at most \(longestText) characters")
+    }
     if let text = parameters["fate"] {
       guard let fate = Fate(rawValue: text), fate != .unknown else {
         throw ControlProblem(400, "'fate' has to be accepted, rejected or discarded")
@@ -147,12 +154,14 @@ extension ControlOperation {
       answer: Answer(status: 200, text: "Those that match.", schema: "Notifications"), problems: [503]
     ) { service, call in
       let limit = try call.query.number("limit", in: 1...most, default: 1_000)
-      return list(try await service.gateway.notifications(try query(call.query), limit: limit))
+      return list(
+        try await service.gateway.notifications(
+          try query(call.query), limit: limit, maximumBytes: service.maximumAnswerBytes))
     },
     ControlOperation(
       method: "GET", path: "/notifications/wait", name: "waitForNotifications",
       summary:
-        "Waits until a number of notifications have come that match, those of before included. The answer comes at once when they have, and is a problem (408) when the time is over.",
+        "Waits until a number of notifications have come that match, those of before included. The answer comes at once when they have, and is a problem (408) when the time is over. It has the first of them, those that fit into an answer: if more is true, since lists the others.",
       parameters: filters + [
         Parameter(
           name: "count", text: "How many notifications; 1 unless given.",
@@ -161,12 +170,14 @@ extension ControlOperation {
           name: "within_s", text: "The most seconds to wait; 10 unless given.",
           schema: ["type": "number", "minimum": 0, "maximum": JSONValue.number("\(ControlEndpoint.longestWait)")]),
       ],
-      answer: Answer(status: 200, text: "The first of them, as many as were waited for.", schema: "Notifications"),
+      answer: Answer(status: 200, text: "The notifications that were waited for.", schema: "Notifications"),
       problems: [408, 503]
     ) { service, call in
       let count = try call.query.number("count", in: 1...most, default: 1)
       let time = try call.query.seconds("within_s", upTo: Double(ControlEndpoint.longestWait), default: 10)
-      return list(try await service.gateway.waitForNotifications(count, try query(call.query), within: time))
+      return list(
+        try await service.gateway.waitForNotifications(
+          count, try query(call.query), within: time, maximumBytes: service.maximumAnswerBytes))
     },
   ]
 
@@ -236,6 +247,10 @@ extension ControlOperation {
       let container = try decoder.container(keyedBy: Key.self)
       how = try container.decode(ClosingWay.self, forKey: .how)
       topic = container.contains(.topic) ? try container.decode(String.self, forKey: .topic) : nil
+      if let topic, !FaultDocument.isTopic(topic) {
+        throw DecodingError.dataCorruptedError(
+          forKey: .topic, in: container, debugDescription: FaultDocument.expectedTopic)
+      }
     }
   }
 
@@ -254,7 +269,8 @@ extension ControlOperation {
       method: "PATCH", path: "/faults", name: "changeFaults",
       summary:
         "Changes faults, for open connections and later ones: what is given is replaced, null is the default, the rest stays. A rejection rule that stays goes on with its counts.",
-      body: "FaultChanges", answer: Answer(status: 200, text: "The faults after it.", schema: "Faults"), problems: [409]
+      body: "FaultChanges", answer: Answer(status: 200, text: "The faults after it.", schema: "Faults"),
+      problems: [409, 422]
     ) { service, call in
       let changes = try call.request.decoded(FaultChanges.self)
       try await service.gateway.simulator.change { changes.apply(to: &$0) }
@@ -315,7 +331,7 @@ extension ControlOperation {
       )
       guard TokenText.bytes(token) != nil else {
         throw DecodingError.dataCorruptedError(
-          forKey: .token, in: container, debugDescription: "has to be pairs of hexadecimal digits")
+          forKey: .token, in: container, debugDescription: TokenText.expected)
       }
     }
   }
@@ -342,7 +358,12 @@ extension ControlOperation {
 
     init(from decoder: any Decoder) throws {
       try decoder.requireKnown(Key.allCases.map(\.rawValue))
-      devices = try decoder.container(keyedBy: Key.self).decode([DeviceState].self, forKey: .devices)
+      let container = try decoder.container(keyedBy: Key.self)
+      devices = try container.decode([DeviceState].self, forKey: .devices)
+      guard devices.count <= FaultDocument.longestList else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .devices, in: container, debugDescription: FaultDocument.expectedList)
+      }
     }
   }
 
@@ -363,16 +384,17 @@ extension ControlOperation {
     ) { service, call in
       let limit = try call.query.number("limit", in: 1...most, default: 1_000)
       let after = try call.query["after"].map { text throws(ControlProblem) in
-        guard text.utf8.count <= 2_000, let token = TokenText.bytes(text) else {
-          throw ControlProblem(400, "'after' has to be pairs of hexadecimal digits, 2000 at most")
-        }
+        guard let token = TokenText.bytes(text) else { throw ControlProblem(400, "'after' \(TokenText.expected)") }
         return token
       }
-      let known = service.gateway.simulator.knownDevices.filter { entry in
-        after.map { $0.lexicographicallyPrecedes(entry.token) } ?? true
+      let simulator = service.gateway.simulator
+      // A file may have millions: few requests at a time sort them, and no task of the process waits for it.
+      return try await NIOThreadPool.singleton.runIfActive {
+        let known = simulator.knownDevices
+        let start = after.map { token in known.partitioningIndex { token.lexicographicallyPrecedes($0.token) } } ?? 0
+        let states = known[start...].prefix(limit).map { DeviceState($0.token, $0.device) }
+        return try .json(DeviceList(devices: states, more: known.count - start > limit))
       }
-      return try .json(
-        DeviceList(devices: known.prefix(limit).map { DeviceState($0.token, $0.device) }, more: known.count > limit))
     },
     ControlOperation(
       method: "POST", path: "/devices", name: "changeDevices",

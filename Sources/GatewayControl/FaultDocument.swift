@@ -13,7 +13,7 @@ struct FaultDocument {
     var token: String?
     /// The number of tokens of a rule that was read from a file.
     var tokens: Int?
-    var status: UInt8?
+    var status: Int?
     var topic: String?
     var times: Int?
     /// Rejections that are left, in answers.
@@ -48,6 +48,14 @@ struct FaultDocument {
 
   /// Seconds up to which times may be given: a day.
   static let longestTime = 86_400.0
+  /// The most elements of a list: what a request leaves behind is kept until the next reset.
+  static let longestList = 1_000
+  static let expectedList = "has to be a list of at most \(longestList)"
+  /// The most characters of a topic; certificates have fewer.
+  static let longestTopic = 1_000
+  static let expectedTopic = "has to be at most \(longestTopic) characters"
+
+  static func isTopic(_ text: String) -> Bool { text.unicodeScalars.count <= longestTopic }
 }
 
 // MARK: reading
@@ -76,10 +84,8 @@ struct FaultChanges: Decodable, Sendable {
       }
       changes.append { [setting] in $0[keyPath: path] = setting }
     }
-    try read(.reject, [FaultDocument.Rule].self, \.rejections) { try $0.map { try $0.rule } }
-    try read(.responsePieces, [Int].self, \.response.pieces) { pieces in
-      try pieces.map { try number($0, 1...6) }
-    }
+    try read(.reject, [FaultDocument.Rule].self, \.rejections) { try list($0).map { try $0.rule } }
+    try read(.responsePieces, [Int].self, \.response.pieces) { try list($0).map { try number($0, 1...6) } }
     try read(.responsePieceDelayS, Double.self, \.response.pieceDelay, time)
     try read(.responseIdentifier, Behavior.Response.Identifier.self, \.response.identifier) { $0 }
     try read(.responseEnding, Behavior.Response.Ending.self, \.response.ending) { $0 }
@@ -88,7 +94,9 @@ struct FaultChanges: Decodable, Sendable {
     try read(.readPauseEvery, Int.self, \.reading.pauseEvery) { try number($0, 1...Int(Int32.max)) }
     try read(.readPauseS, Double.self, \.reading.pause, time)
     try read(.acceptThenClose, Double.self, \.connection.acceptThenClose, share)
-    try read(.wrongEnvironment, [String].self, \.connection.wrongEnvironmentTopics) { Set($0) }
+    try read(.wrongEnvironment, [String].self, \.connection.wrongEnvironmentTopics) { topics in
+      Set(try list(topics).map { try known(topic: $0) })
+    }
     try read(.handshakeFailure, Double.self, \.connection.handshakeFailure, share)
     try read(.connectionLimit, Int.self, \.connection.limitPerTopic) { try number($0, 1...Int(Int32.max)) }
     try read(.reconnectLimit, Int.self, \.connection.reconnectsPerSecond) { try number($0, 1...Int(Int32.max)) }
@@ -115,8 +123,7 @@ struct FaultChanges: Decodable, Sendable {
     let (least, most) = (try limit(.responseDelayMinS), try limit(.responseDelayMaxS))
     guard least != nil || most != nil else { return }
     if let least, let most, least > most {
-      throw DecodingError.dataCorruptedError(
-        forKey: .responseDelayMaxS, in: container, debugDescription: "is less than response_delay_min_s")
+      throw ControlProblem(422, "response_delay_max_s is less than response_delay_min_s")
     }
     changes.append { behavior in
       // A limit that is given alone moves the other one if it has to.
@@ -139,6 +146,18 @@ private func number(_ value: Int, _ range: ClosedRange<Int>) throws -> Int {
     throw InvalidValue(expected: "has to be a number from \(range.lowerBound) to \(range.upperBound)")
   }
   return value
+}
+
+private func list<Element>(_ elements: [Element]) throws -> [Element] {
+  guard elements.count <= FaultDocument.longestList else { throw InvalidValue(expected: FaultDocument.expectedList) }
+  return elements
+}
+
+private func known(topic: String) throws -> String {
+  guard FaultDocument.isTopic(topic) else {
+    throw InvalidValue(expected: "a topic \(FaultDocument.expectedTopic)")
+  }
+  return topic
 }
 
 private func share(_ value: Double) throws -> Double {
@@ -169,7 +188,7 @@ extension FaultDocument.Rule {
     (prefix, token, tokens) = (
       try read(.prefix, String.self), try read(.token, String.self), try read(.tokens, Int.self)
     )
-    (status, topic, times) = (try read(.status, UInt8.self), try read(.topic, String.self), try read(.times, Int.self))
+    (status, topic, times) = (try read(.status, Int.self), try read(.topic, String.self), try read(.times, Int.self))
   }
 
   /// Reads it. Throws `InvalidValue`.
@@ -179,13 +198,14 @@ extension FaultDocument.Rule {
       guard conditions == 1, tokens == nil else {
         throw InvalidValue(expected: "a rule has one of every, probability, prefix, token")
       }
-      let status = status ?? BinaryStatus.invalidToken.rawValue
-      guard status != 0, status != 10 else {
+      guard let status = UInt8(exactly: status ?? Int(BinaryStatus.invalidToken.rawValue)), status != 0, status != 10
+      else {
         throw InvalidValue(expected: "status has to be 1 to 255, and not 10, which is no rejection")
       }
       let times = try times.map { try number($0, 1...Int(Int32.max)) }
       return Behavior.RejectionRule(
-        try condition, status: BinaryStatus(rawValue: status), topic: topic, times: times)
+        try condition, status: BinaryStatus(rawValue: status), topic: try topic.map { try known(topic: $0) },
+        times: times)
     }
   }
 
@@ -200,7 +220,7 @@ extension FaultDocument.Rule {
 
   private func bytes(_ text: String) throws -> [UInt8] {
     guard let bytes = TokenText.bytes(text) else {
-      throw InvalidValue(expected: "a token has to be pairs of hexadecimal digits")
+      throw InvalidValue(expected: "a token \(TokenText.expected)")
     }
     return bytes
   }
@@ -212,16 +232,20 @@ extension FaultDocument.Rule {
     case .prefix(let bytes): prefix = TokenText.text(bytes)
     case .tokens(let set): if let only = set.only { token = TokenText.text(only) } else { tokens = set.count }
     }
-    (status, topic, times, self.left) = (rule.rejection.status.rawValue, rule.topic, rule.times, left)
+    (status, topic, times, self.left) = (Int(rule.rejection.status.rawValue), rule.topic, rule.times, left)
   }
 }
 
 /// Tokens as text.
 enum TokenText {
-  /// 1 to 65,535 bytes; `nil` for anything else than pairs of hexadecimal digits.
+  /// The most bytes of a token. Real ones have 32; changed devices and rules are kept.
+  private static let mostBytes = 1_000
+  static let expected = "has to be 1 to \(mostBytes) pairs of hexadecimal digits"
+
+  /// `nil` for anything else than `expected`.
   static func bytes(_ text: some StringProtocol) -> [UInt8]? {
     let digits = Array(text.utf8)
-    guard !digits.isEmpty, digits.count.isMultiple(of: 2), digits.count <= 2 * 65_535 else { return nil }
+    guard !digits.isEmpty, digits.count.isMultiple(of: 2), digits.count <= 2 * mostBytes else { return nil }
     var bytes: [UInt8] = []
     for place in stride(from: 0, to: digits.count, by: 2) {
       guard let high = Character(Unicode.Scalar(digits[place])).hexDigitValue,

@@ -33,6 +33,7 @@ struct ControlProblem: Error {
     case 409: "Conflict"
     case 413: "Content Too Large"
     case 415: "Unsupported Media Type"
+    case 422: "Unprocessable Content"
     case 431: "Request Header Fields Too Large"
     default: "Service Unavailable"
     }
@@ -92,6 +93,9 @@ extension HTTPRequest {
     case .keyNotFound(let key, let context): return "\(place(context, key)) is missing"
     case .typeMismatch(_, let context), .valueNotFound(_, let context):
       return "\(place(context)) has another type than documented"
+    // The text of JSON is valid; this is how the decoder reports a value that it cannot make.
+    case .dataCorrupted(let context) where context.codingPath.isEmpty:
+      return "a number is out of range, or a string is no Unicode"
     case .dataCorrupted(let context): return "\(place(context)): \(context.debugDescription)"
     @unknown default: return "the body is not as documented"
     }

@@ -43,7 +43,7 @@ public final class ObservedGateway: Sendable {
     public var description: String {
       switch self {
       case .notReceived(let wanted, let received):
-        "\(received.notifications.count) of \(wanted) notifications came in time"
+        "\(received.matching) of \(wanted) notifications came in time"
       case .behind: "the gateway receives faster than its notifications can be listed, or has ended"
       case .temporaryFile(let reason): reason
       }
@@ -54,8 +54,14 @@ public final class ObservedGateway: Sendable {
   public let simulator: Simulator
   let recorder: GatewayRecorder
   private let judging: ProviderInspection.Options
-  /// The latest verdict, which others wait for.
-  private let verdicts = Mutex<Task<Result<ProviderVerdict, Failure>, Never>?>(nil)
+  private let verdicts = Mutex(Verdicts())
+
+  /// The verdict that is being computed, and the one after it, which all who ask meanwhile share: each may need much
+  /// memory, so there is one at a time.
+  private struct Verdicts {
+    var running: Task<Result<ProviderVerdict, Failure>, Never>?
+    var next: Task<Result<ProviderVerdict, Failure>, Never>?
+  }
 
   /// The latest verdict of `recentVerdict`, when it was asked for, and how long that took.
   private let recent = Mutex<(verdict: ProviderVerdict, asked: ContinuousClock.Instant, cost: Duration)?>(nil)
@@ -107,48 +113,38 @@ public final class ObservedGateway: Sendable {
   /// - Parameters:
   ///   - query: which are meant; all by default.
   ///   - limit: the most that are returned.
+  ///   - maximumBytes: bytes of memory for them; the first one is returned in any case.
   /// - Throws: `Failure.behind`.
   public func notifications(
-    _ query: NotificationQuery = NotificationQuery(), limit: Int = 1_000
+    _ query: NotificationQuery = NotificationQuery(), limit: Int = 1_000, maximumBytes: Int = .max
   ) async throws(Failure) -> ReceivedNotifications {
     guard await recorder.catchUp(within: Self.patience) else { throw .behind }
-    var found = ReceivedNotifications()
-    add(matching: query, to: &found, limit: limit)
-    return found
+    var search = NotificationSearch(query, limit: limit, maximumBytes: maximumBytes, endsWhenFull: true)
+    await search.goOn(in: recorder)
+    return search.found
   }
 
   /// Waits until this many notifications have come that match, and returns them.
   ///
+  /// - Parameters:
+  ///   - count: how many, those of before included.
+  ///   - query: which are meant; all by default.
+  ///   - time: the longest time to wait.
+  ///   - maximumBytes: bytes of memory for what is returned: those that exceed it are counted, and not returned.
   /// - Throws: `Failure.notReceived` with those that have come when the time is over; `Failure.behind`.
   public func waitForNotifications(
-    _ count: Int, _ query: NotificationQuery = NotificationQuery(), within time: Duration
+    _ count: Int, _ query: NotificationQuery = NotificationQuery(), within time: Duration, maximumBytes: Int = .max
   ) async throws -> ReceivedNotifications {
     let deadline = ContinuousClock.now + time
-    var found = try await notifications(query, limit: count)
-    while found.notifications.count < count {
-      guard ContinuousClock.now < deadline else { throw Failure.notReceived(wanted: count, received: found) }
+    guard await recorder.catchUp(within: Self.patience) else { throw Failure.behind }
+    var search = NotificationSearch(query, limit: count, maximumBytes: maximumBytes, endsWhenFull: false)
+    await search.goOn(in: recorder)
+    while search.found.matching < count {
+      guard ContinuousClock.now < deadline else { throw Failure.notReceived(wanted: count, received: search.found) }
       try await Task.sleep(for: Self.pause)
-      add(matching: query, to: &found, limit: count)
+      await search.goOn(in: recorder)
     }
-    return found
-  }
-
-  /// Adds what has come since.
-  private func add(matching query: NotificationQuery, to found: inout ReceivedNotifications, limit: Int) {
-    var (list, last, isCut) = (found.notifications, found.last, false)
-    let range = recorder.eachReceived(after: max(query.after, found.last)) { facts, fields, frame in
-      if list.count >= limit {
-        isCut = true
-        return false
-      }
-      last = facts.number
-      if query.matches(facts, fields, frame) { list.append(ReceivedNotification(facts, fields, frame)) }
-      return true
-    }
-    found.notifications = list
-    found.last = isCut ? last : max(last, range.last)
-    found.isCut = isCut
-    found.forgotten = range.forgottenThrough - range.lastAtReset
+    return search.found
   }
 
   // MARK: books
@@ -162,14 +158,15 @@ public final class ObservedGateway: Sendable {
   ///
   /// - Throws: `Failure.behind` or `Failure.temporaryFile`.
   public func verdict() async throws(Failure) -> ProviderVerdict {
-    let (recorder, judging) = (recorder, judging)
-    let task = verdicts.withLock { latest in
-      // One after the other: each may need much memory.
-      let task = Task { [earlier = latest] in
+    let task = verdicts.withLock { verdicts in
+      if let next = verdicts.next { return next }
+      let task = Task { [earlier = verdicts.running] in
         _ = await earlier?.value
+        // Who asks from now on may know of more than this one sees.
+        self.verdicts.withLock { ($0.running, $0.next) = ($0.next, nil) }
         return await Self.verdict(recorder, judging)
       }
-      latest = task
+      verdicts.next = task
       return task
     }
     return try await task.value.get()

@@ -79,22 +79,44 @@ public struct NotificationQuery: Sendable, Equatable {
     if !fates.isEmpty, !fates.contains(facts.fate) { return false }
     if let token, !token.begins(frame.extracting(fields.token.range)) { return false }
     guard let text, !text.isEmpty else { return true }
-    return Self.has(Array(text.utf8), in: frame.extracting(fields.payload.range))
+    return Self.has(SearchedText(text), in: frame.extracting(fields.payload.range))
   }
 
-  private static func has(_ text: [UInt8], in payload: RawSpan) -> Bool {
+  private static func has(_ text: SearchedText, in payload: RawSpan) -> Bool {
     var tape = JSONTape()
-    guard tape.read(payload) == nil else { return contains(text, in: Array(copying: payload)) }
+    guard tape.read(payload) == nil else { return text.isPart(of: Array(copying: payload)) }
     for index in tape.indices where tape.kind(index) == .string {
-      if contains(text, in: tape.stringBytes(index, payload)) { return true }
+      if text.isPart(of: tape.stringBytes(index, payload)) { return true }
     }
     return false
   }
+}
 
-  private static func contains(_ text: [UInt8], in bytes: [UInt8]) -> Bool {
-    guard let first = text.first, bytes.count >= text.count else { return false }
-    for start in 0...bytes.count - text.count where bytes[start] == first {
-      if bytes[start..<start + text.count].elementsEqual(text) { return true }
+/// Text that is looked for by the algorithm of Knuth, Morris and Pratt: in linear time, whatever repeats in the text and
+/// in the payload, for both come from outside.
+private struct SearchedText {
+  private let bytes: [UInt8]
+  /// For each length of a beginning of the text: that of the longest shorter one which it ends with.
+  private var borders: [Int]
+
+  init(_ text: String) {
+    bytes = Array(text.utf8)
+    borders = [0]
+    for byte in bytes.dropFirst() { borders.append(length(after: borders[borders.count - 1], byte)) }
+  }
+
+  /// The length of the beginning of the text that bytes end with, when another one comes behind them.
+  private func length(after length: Int, _ byte: UInt8) -> Int {
+    var length = length
+    while length > 0, bytes[length] != byte { length = borders[length - 1] }
+    return bytes[length] == byte ? length + 1 : 0
+  }
+
+  func isPart(of payload: [UInt8]) -> Bool {
+    var found = 0
+    for byte in payload {
+      found = length(after: found, byte)
+      if found == bytes.count { return true }
     }
     return false
   }
@@ -106,9 +128,85 @@ public struct ReceivedNotifications: Sendable {
   public var notifications: [ReceivedNotification] = []
   /// The number of the last one that was looked at: what follows is after it.
   public var last = 0
-  /// Whether there may be more after `last` already: the limit was reached.
+  /// Whether there may be more after `last` already: a limit was reached.
   public var isCut = false
+  /// The number of notifications that match, as far as was looked: those that are listed, and those that a limit on
+  /// memory has left out.
+  public var matching = 0
   /// The number of notifications since the latest reset that are not kept any more, for lack of memory: they match no
   /// query.
   public var forgotten = 0
+}
+
+/// A search for notifications that goes on as they come, in bounded memory.
+struct NotificationSearch {
+  private let query: NotificationQuery
+  private let limit: Int
+  private let maximumBytes: Int
+  private let endsWhenFull: Bool
+  private(set) var found = ReceivedNotifications()
+  /// The number of the last one that was looked at.
+  private var position = 0
+  private var heldBytes = 0
+  /// Whether one was left out for lack of memory: then all that follow are.
+  private var isFull = false
+
+  /// The memory of a notification without its token and payload.
+  private static let notificationBytes = 256
+  /// Bytes that are looked at in one go: other tasks of the process have their turn after them, also when many search.
+  private static let sliceBytes = 256 << 10
+
+  /// - Parameters:
+  ///   - limit: the number of matching notifications at which it ends.
+  ///   - maximumBytes: bytes of memory for those that are listed.
+  ///   - endsWhenFull: whether it ends there, too, or goes on counting.
+  init(_ query: NotificationQuery, limit: Int, maximumBytes: Int, endsWhenFull: Bool) {
+    (self.query, self.limit, self.maximumBytes, self.endsWhenFull) = (query, limit, maximumBytes, endsWhenFull)
+    position = query.after
+  }
+
+  /// Looks at what has come since, and ends early when the task is cancelled.
+  mutating func goOn(in recorder: GatewayRecorder) async {
+    // What comes meanwhile may come faster than it can be looked at.
+    let end = recorder.range.last
+    while lookOn(in: recorder, upTo: end), !Task.isCancelled { await Task.yield() }
+  }
+
+  private enum Stop { case atEnd, atLimit, afterSlice }
+
+  /// Looks at a slice; returns whether there is another one.
+  private mutating func lookOn(in recorder: GatewayRecorder, upTo end: Int) -> Bool {
+    var (stop, length) = (Stop.atEnd, 0)
+    let range = recorder.eachReceived(after: position) { facts, fields, frame in
+      if found.matching >= limit || isFull && endsWhenFull {
+        stop = .atLimit
+      } else if length >= Self.sliceBytes, facts.number <= end {
+        stop = .afterSlice
+      }
+      guard stop == .atEnd, facts.number <= end else { return false }
+      length += frame.byteCount
+      look(facts, fields, frame)
+      return true
+    }
+    if stop == .atEnd { position = max(position, end) }
+    if !isFull { found.last = position }
+    found.isCut = stop == .atLimit || isFull
+    found.forgotten = range.forgottenThrough - range.lastAtReset
+    return stop == .afterSlice
+  }
+
+  private mutating func look(_ facts: ReceivedFacts, _ fields: PushFields, _ frame: RawSpan) {
+    if query.matches(facts, fields, frame) {
+      let bytes = Self.notificationBytes + fields.token.range.count + fields.payload.range.count
+      isFull = isFull || !found.notifications.isEmpty && heldBytes + bytes > maximumBytes
+      found.matching += 1
+      if !isFull {
+        heldBytes += bytes
+        found.notifications.append(ReceivedNotification(facts, fields, frame))
+      }
+    }
+    // What is left out comes after `last`.
+    if !isFull { found.last = facts.number }
+    position = facts.number
+  }
 }

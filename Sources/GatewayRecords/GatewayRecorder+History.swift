@@ -78,9 +78,18 @@ extension GatewayRecorder {
       let frame = bytes.extracting(offset..<offset + length)
       offset += length
       guard entry.first + index > number else { continue }
-      guard body(facts(index), PushFields(fitting: frame), frame) else { return false }
+      guard body(facts(index), fields(of: frame), frame) else { return false }
     }
     return true
+  }
+
+  /// All fields, or those before the first item that does not fit the frame.
+  private static func fields(of frame: RawSpan) -> PushFields {
+    do throws(ParseError) {
+      return try PushFields(parsing: frame)
+    } catch {
+      return PushFields(fitting: frame)
+    }
   }
 
   /// The notifications that can be listed.

@@ -9,8 +9,21 @@ package struct HTTPRequest: Sendable {
   /// The media type of the body without parameters, in lower case; `nil`: the request names none.
   package let mediaType: String?
   package let body: [UInt8]
+  /// The host and port that the client means, as it names them; `nil`: it does not.
+  package let host: String?
   /// Whether a browser sends it for a page of some site.
   package let isOfPage: Bool
+
+  /// Whether the client means an address of numbers, or `localhost`: names of others can be made to mean this machine.
+  package var isForLoopback: Bool {
+    guard let host else { return true }
+    if host.hasPrefix("[") { return true }
+    let name = host.prefix { $0 != ":" }.lowercased()
+    return name == "localhost"
+      || name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy {
+        UInt8($0) != nil
+      }
+  }
 }
 
 /// A service's answer to a request.

@@ -104,12 +104,17 @@ final class HTTPRequestHandler: ChannelInboundHandler {
       method: isHead ? "GET" : head.method.rawValue, path: String(parts.first ?? ""),
       query: parts.count > 1 ? String(parts[1]) : nil,
       mediaType: mediaType.map { $0.lowercased().filter { $0 != " " && $0 != "\t" } },
-      body: Array(body.readableBytesView), isOfPage: head.headers.contains(name: "origin"))
+      body: Array(body.readableBytesView), host: head.headers.first(name: "host"), isOfPage: Self.isOfPage(head))
     if limits.answerTimeout > .zero { close(context, in: limits.answerTimeout) }
     let answer = context.eventLoop.makePromise(of: HTTPAnswer.self)
     let task = answer.completeWithTask { [service] in await service.answer(request) }
     state = .answering(task)
     answer.futureResult.assumeIsolated().whenSuccess { self.send($0, context) }
+  }
+
+  /// A browser says so of all requests but those of an address that a person has typed.
+  private static func isOfPage(_ head: HTTPRequestHead) -> Bool {
+    head.headers.contains(name: "origin") || head.headers["sec-fetch-site"].contains { $0 != "none" }
   }
 
   private func send(_ answer: HTTPAnswer, _ context: ChannelHandlerContext) {

@@ -7,8 +7,8 @@ enum Descriptors {
   private static let perLoop = 3
   /// Listening sockets, outputs, databases, signals, what the Swift runtime opens, and some that are needed for a moment.
   private static let others = 32
-  /// Connections to the page of `--metrics`, and its listening socket.
-  private static let metrics = 72
+  /// Connections to an endpoint of HTTP, such as that of `--metrics`, and its listening socket.
+  private static let endpoint = 72
 
   /// Below this libdispatch ends the process with an illegal instruction.
   private static let fewest = 8
@@ -33,11 +33,13 @@ enum Descriptors {
   ///
   /// Call it before event loops are created: NIO ends the process if it cannot create one.
   ///
-  /// - Parameter threads: the number of event loops that connections are spread over.
-  static func connections(threads: Int, servesMetrics: Bool) -> Int {
+  /// - Parameters:
+  ///   - threads: the number of event loops that connections are spread over.
+  ///   - endpoints: the number of endpoints of HTTP, which share further event loops.
+  static func connections(threads: Int, endpoints: Int) -> Int {
     Machine.raiseFileLimit()
-    let loops = threads + (servesMetrics ? sysconf(Int32(_SC_NPROCESSORS_ONLN)) : 0)
-    return available - loops * perLoop - others - (servesMetrics ? metrics : 0)
+    let loops = threads + (endpoints > 0 ? sysconf(Int32(_SC_NPROCESSORS_ONLN)) : 0)
+    return available - loops * perLoop - others - endpoints * endpoint
   }
 
   /// The message when not even one connection fits.

@@ -32,6 +32,33 @@ struct ExamplesTests {
     #expect(outcome.errors == "")
   }
 
+  /// Of `Examples/ProviderTest`, in a folder of its own.
+  private func runProviderTest(_ line: String) throws -> Outcome {
+    try Command.inFolder { command in
+      let folder = Self.root.appending(path: "Examples/ProviderTest").path
+      let outcome = try command.shell("cd '\(folder)' && PYTHONDONTWRITEBYTECODE=1 \(line)")
+      #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
+      return outcome
+    }
+  }
+
+  @Test(
+    "The test of a provider in the shell passes", .enabled(if: ExternalTool.isInstalled("jq"), "jq is not installed"))
+  func shell() throws {
+    let outcome = try runProviderTest("./provider_test.sh")
+    #expect(outcome.lines.count == 4 && outcome.lines.allSatisfy { $0.hasPrefix("ok: ") }, "\(outcome.output)")
+    let page = try String(contentsOf: Self.root.appending(path: "Examples/README.md"), encoding: .utf8)
+    #expect(page.contains("$ Examples/ProviderTest/provider_test.sh\n\(outcome.output)```"), "\(outcome.output)")
+  }
+
+  @Test(
+    "The test of a provider in Python passes",
+    .enabled(if: Pushjack.isInstalled, "pushjack is not installed; Scripts/test does that"))
+  func python() throws {
+    let outcome = try runProviderTest("'\(Pushjack.python)' -W ignore -m unittest test_provider")
+    #expect(outcome.errors.contains("Ran 2 tests") && outcome.errors.hasSuffix("\nOK\n"), "\(outcome.errors)")
+  }
+
   @Test("A file that is not there is an error in words", arguments: ["PeekExample nosuch", "DecryptExample no such"])
   func failure(line: String) throws {
     let outcome = try run(line)

@@ -159,7 +159,7 @@ struct Pushjack {
 
   private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
-  private static let python = root.appending(path: ".build/pushjack/bin/python").path
+  static let python = root.appending(path: ".build/pushjack/bin/python").path
   private static let script =
     URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Clients/pushjack_client.py").path
 

@@ -31,7 +31,7 @@ struct CapacityRun {
       return try output.check()
     }
     try Descriptors.require(
-      connections: schedule.maximumConnections(plan), threads: plan.threads, servesMetrics: false)
+      connections: schedule.maximumConnections(plan), threads: plan.threads, endpoints: 0)
     try command.target.lookUp(for: &plan)
     // Made first, so that a bad path is known before the trials.
     let folder = try command.result.output.map { try ReportFolder($0) }

@@ -7,9 +7,9 @@ extension Descriptors {
 
   /// Throws a usage error if a load needs more file descriptors than this process may open. Raises the soft limit of
   /// open files to the hard limit first.
-  static func require(connections: Int, threads: Int, servesMetrics: Bool) throws {
+  static func require(connections: Int, threads: Int, endpoints: Int) throws {
     let loops = max(1, min(threads, connections))
-    let most = Self.connections(threads: loops, servesMetrics: servesMetrics) - loops * perLoadingLoop
+    let most = Self.connections(threads: loops, endpoints: endpoints) - loops * perLoadingLoop
     guard connections > most else { return }
     throw ValidationError(
       "\(counted(connections, "connection")) and what else is open take \(grouped(connections + limit - most)) files at a time, and this process may open \(grouped(limit)). Take fewer connections, or raise the limit before ('ulimit -n', and 'ulimit -Hn' for the hard one)."

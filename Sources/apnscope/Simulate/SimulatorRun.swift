@@ -100,7 +100,8 @@ struct SimulatorRun {
 
   /// The largest number of connections, within the file descriptors that the process may open.
   private func connectionLimit(_ options: SimulatorOptions) throws -> Int {
-    let most = Descriptors.connections(threads: options.threads, servesMetrics: command.books.metrics != nil)
+    let endpoints = [command.books.metrics != nil, command.control.control != nil].count { $0 }
+    let most = Descriptors.connections(threads: options.threads, endpoints: endpoints)
     guard most > 0 else {
       complain(Descriptors.problem)
       throw ExitStatus.unavailable
