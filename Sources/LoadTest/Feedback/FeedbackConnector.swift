@@ -11,7 +11,7 @@ struct FeedbackConnector: Sendable {
   let loop: any EventLoop
 
   /// Connects, reads the list to its end, and closes. `done` is called once, on the loop.
-  func poll(_ reader: FeedbackReader, _ done: @escaping @Sendable (FeedbackPoll) -> Void) {
+  func poll(_ reader: FeedbackListReader, _ done: @escaping @Sendable (FeedbackPoll) -> Void) {
     let service = feedback.service
     let addresses =
       service.addresses?.all ?? GatewayAddresses(literal: service.host, port: service.port)?.all ?? []
@@ -58,7 +58,7 @@ struct FeedbackConnector: Sendable {
 
 /// One poll, until its outcome is known; on the poll's event loop.
 private final class FeedbackHandover {
-  private var reader: FeedbackReader
+  private var reader: FeedbackListReader
   /// The tokens before the poll.
   private let earlier: ListedTokens
   private var done: (@Sendable (FeedbackPoll) -> Void)?
@@ -66,7 +66,7 @@ private final class FeedbackHandover {
   /// Closed when the outcome is known.
   var channel: (any Channel)?
 
-  init(_ reader: FeedbackReader, _ done: @escaping @Sendable (FeedbackPoll) -> Void) {
+  init(_ reader: FeedbackListReader, _ done: @escaping @Sendable (FeedbackPoll) -> Void) {
     (self.reader, earlier, self.done) = (reader, reader.tokens, done)
   }
 

@@ -14,8 +14,8 @@ extension LoadPlan {
     public var maximumTuples = 10_000_000
     /// Whether notifications to listed tokens are left out.
     public var prunes = true
-    /// The maximum number of tokens that are remembered, in at most 32 bytes each. A tuple with a further token is
-    /// counted; the token is not left out.
+    /// The maximum number of tokens that are remembered, in at most 64 bytes each while a poll changes them. A tuple
+    /// with a further token is counted; notifications to the token are sent.
     public var maximumTokens = 1_000_000
 
     public init() { service.port = 2196 }

@@ -10,7 +10,7 @@ import Synchronization
 /// ```
 struct FeedbackPolling: Sendable {
   /// Begins a poll; the closure is called once, on any thread.
-  typealias Start = @Sendable (FeedbackReader, @escaping @Sendable (FeedbackPoll) -> Void) -> Void
+  typealias Start = @Sendable (FeedbackListReader, @escaping @Sendable (FeedbackPoll) -> Void) -> Void
 
   private enum State: Sendable {
     case waiting
@@ -65,7 +65,7 @@ struct FeedbackPolling: Sendable {
       guard let next, now >= next, now < end else { return nil }
       let box = Box()
       state = .polling(since: now, box)
-      start(FeedbackReader(workload, tokens, registered: registered, maximumTuples: plan.maximumTuples)) { poll in
+      start(FeedbackListReader(workload, tokens, registered: registered, maximumTuples: plan.maximumTuples)) { poll in
         box.outcome.withLock { $0 = poll }
       }
       return nil

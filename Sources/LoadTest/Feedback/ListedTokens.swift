@@ -4,7 +4,7 @@ import Measurement
 ///
 /// An open hash table of numbers, compared exactly: a token that was not listed is never taken for one that was. The
 /// table is a value: event loops look tokens up in a copy that nobody changes, without a lock or an allocation. A token
-/// takes 16 to 32 bytes, and `limit` tokens are remembered.
+/// takes 16 to 32 bytes in each copy, and `limit` tokens are remembered.
 struct ListedTokens: Sendable {
   /// What became of one listing.
   enum Outcome: Equatable {

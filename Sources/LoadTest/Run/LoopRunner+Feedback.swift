@@ -20,11 +20,15 @@ extension LoopRunner {
 
   var leavesOutListed: Bool { listed.listedCount > 0 && plan.feedback?.prunes == true }
 
-  /// Whether a notification goes to a listed token.
+  /// Whether a notification goes to one of these tokens.
   ///
-  /// - Parameter index: its number in the run of this loop.
+  /// - Parameters:
+  ///   - index: its number in the run of this loop.
+  ///   - tokens: those that are listed, taken from the loop once for many notifications.
   @inline(__always)
-  private func isListed(_ index: Int) -> Bool { workload.goes(workload.number(of: index * parts + part), to: listed) }
+  private func isListed(_ index: Int, _ tokens: ListedTokens) -> Bool {
+    workload.goes(workload.number(of: index * parts + part), to: tokens)
+  }
 
   /// Leaves out the notifications to listed tokens at the beginning of what is due, and returns those after them. The
   /// schedule goes on as if they had been written.
@@ -56,7 +60,7 @@ extension LoopRunner {
     for piece in pieces {
       var rest = piece
       while rest.count > 0 {
-        let isListed = isListed(rest.index)
+        let isListed = isListed(rest.index, listed)
         var part = rest
         part.count = run(of: rest, areListed: isListed, most: rest.count)
         if isListed { noteLeftOut(part.count, of: part) } else { kept.append(part) }
@@ -74,9 +78,9 @@ extension LoopRunner {
 
   /// How many notifications at the beginning of a piece all go to listed tokens, or none of them does.
   private func run(of piece: SentLog.Piece, areListed: Bool, most: Int) -> Int {
-    let most = min(most, piece.count)
+    let (most, tokens) = (min(most, piece.count), listed)
     var count = 0
-    while count < most, isListed(piece.index + count) == areListed { count += 1 }
+    while count < most, isListed(piece.index + count, tokens) == areListed { count += 1 }
     return count
   }
 
@@ -84,15 +88,16 @@ extension LoopRunner {
   @inline(__always)
   func noteRecipients(of piece: SentLog.Piece) {
     guard listed.listedCount > 0 else { return }
+    let tokens = listed
     var count = 0
-    for index in piece.index..<piece.end where isListed(index) { count += 1 }
+    for index in piece.index..<piece.end where isListed(index, tokens) { count += 1 }
     if count > 0 { tally.listed.written += count }
   }
 
   /// Counts a rejection for its token by whether that is listed.
   func noteRecipient(of rejection: Rejection, _ named: LifeEvent.Named) {
     guard plan.feedback != nil, rejection == .status(.invalidToken), let index = named.index else { return }
-    if isListed(index) {
+    if isListed(index, listed) {
       tally.listed.rejected += 1
       tally.listed.discarded += named.lossWindow ?? 0
     } else {

@@ -4,11 +4,12 @@ import Measurement
 ///
 /// A gain is only claimed when the data prove it: the 95 % intervals of both shares have to be apart.
 struct PruningGain: Equatable {
-  /// Which sendings are without pruning.
+  /// Which sendings are without pruning. Those with pruning are the run's after the second in which it read its first
+  /// list.
   enum Contrast: Equatable {
-    /// Those of the same run before the first list was read.
+    /// Those of the same run before that second.
     case beforeFirstList
-    /// Those of the baseline, which differs in nothing but pruning.
+    /// Those after that second of the baseline, which differs in nothing but pruning.
     case baseline
   }
 
@@ -23,18 +24,17 @@ struct PruningGain: Equatable {
     guard let feedback = result.feedback, feedback.prunes, feedback.listed > 0, result.interrupted?.cause == nil,
       result.merged == nil
     else { return nil }
-    let seconds = result.series
-    if let baseline, Self.differOnlyInPruning(result, baseline),
-      let without = Self.share(of: baseline.series), let with = Self.share(of: seconds)
-    {
-      self.init(.baseline, without, with)
-      return
-    }
-    guard let first = seconds.firstIndex(where: { ($0.feedbackTuples ?? 0) > 0 }),
-      let without = Self.share(of: Array(seconds[..<first])),
-      let with = Self.share(of: Array(seconds[(first + 1)...]))
+    guard let first = result.series.first(where: { ($0.feedbackTuples ?? 0) > 0 })?.tS,
+      let with = Self.share(of: result.series.filter { $0.tS > first })
     else { return nil }
-    self.init(.beforeFirstList, without, with)
+    if let baseline, Self.differOnlyInPruning(result, baseline) {
+      // At the same time of both runs.
+      guard let without = Self.share(of: baseline.series.filter { $0.tS > first }) else { return nil }
+      self.init(.baseline, without, with)
+    } else {
+      guard let without = Self.share(of: result.series.filter { $0.tS < first }) else { return nil }
+      self.init(.beforeFirstList, without, with)
+    }
   }
 
   private typealias Share = (share: Double, range: ClosedRange<Double>)

@@ -104,6 +104,7 @@ extension RunReport {
       "Rejected with status 8, without and with pruning", Prose("\(text(gain.without)) → \(text(gain.with))"),
       Prose("\(range(gain.without)); \(range(gain.with))"),
       gain.contrast == .baseline
-        ? "the baseline, which does not prune, and this run; whole runs" : "before and after the first list was read")
+        ? "the baseline, which does not prune, and this run, both after its first list was read"
+        : "before and after the first list was read")
   }
 }

@@ -40,7 +40,7 @@ struct FeedbackOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Tokens of --poll-feedback to remember, in up to 32 bytes each; tuples with further ones are counted, and their tokens sent to.",
+      "Tokens of --poll-feedback to remember, in up to 64 bytes each; tuples with further ones are counted, and their tokens sent to.",
       valueName: "count", default: Count(LoadPlan.Feedback().maximumTokens)), transform: Count.parse)
   var maxPruned = Count(LoadPlan.Feedback().maximumTokens)
 

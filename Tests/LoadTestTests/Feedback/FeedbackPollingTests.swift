@@ -8,7 +8,7 @@ import Testing
 struct FeedbackPollingTests {
   /// Keeps the polls that were begun, to be ended by the test.
   private final class Service: Sendable {
-    private let begun = Mutex<[(FeedbackReader, @Sendable (FeedbackPoll) -> Void)]>([])
+    private let begun = Mutex<[(FeedbackListReader, @Sendable (FeedbackPoll) -> Void)]>([])
     var count: Int { begun.withLock { $0.count } }
     var start: FeedbackPolling.Start {
       { [self] reader, done in begun.withLock { $0.append((reader, done)) } }

@@ -25,7 +25,7 @@ struct FeedbackCounts: Sendable, Equatable {
 /// Reads the list of one poll, in pieces of any length. A value without socket or clock.
 ///
 /// Tuples are counted and not kept: beside the table of tokens, memory has one tuple at most.
-struct FeedbackReader: Sendable {
+struct FeedbackListReader: Sendable {
   /// Why a list is not read any further.
   enum Problem: Error, Equatable {
     /// A token longer than any is.
@@ -93,7 +93,7 @@ struct FeedbackReader: Sendable {
   }
 }
 
-extension FeedbackReader.Problem: CustomStringConvertible {
+extension FeedbackListReader.Problem: CustomStringConvertible {
   var description: String {
     switch self {
     case .malformed: "the bytes are not a list of tokens"

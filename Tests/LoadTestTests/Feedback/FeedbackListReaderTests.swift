@@ -6,8 +6,8 @@ import Testing
 @testable import LoadTest
 
 /// The list of a poll, however it comes.
-@Suite("Feedback reader")
-struct FeedbackReaderTests {
+@Suite("Lists of polls")
+struct FeedbackListReaderTests {
   static let registered: UInt32 = 1_700_000_000
 
   /// Tuples of every kind, and what they count as.
@@ -38,8 +38,8 @@ struct FeedbackReaderTests {
     return try Workload(plan)
   }
 
-  private func reader(_ workload: Workload, limit: Int = 1_000, tuples: Int = 1_000) -> FeedbackReader {
-    FeedbackReader(workload, ListedTokens(limit: limit), registered: Self.registered, maximumTuples: tuples)
+  private func reader(_ workload: Workload, limit: Int = 1_000, tuples: Int = 1_000) -> FeedbackListReader {
+    FeedbackListReader(workload, ListedTokens(limit: limit), registered: Self.registered, maximumTuples: tuples)
   }
 
   @Test("Any division into pieces has the same tuples", arguments: seeds(30, of: 300))
@@ -86,11 +86,11 @@ struct FeedbackReaderTests {
     }
     let bytes = Array(copying: output.bytes)
     var many = reader(workload, tuples: 4)
-    #expect(throws: FeedbackReader.Problem.tooLong(4)) { try many.receive(bytes) }
+    #expect(throws: FeedbackListReader.Problem.tooLong(4)) { try many.receive(bytes) }
     var exact = reader(workload, tuples: 5)
     #expect(throws: Never.self) { try exact.receive(bytes) }
     var long = reader(workload)
-    #expect(throws: FeedbackReader.Problem.malformed) { try long.receive([0, 0, 0, 1, 0xff, 0xff]) }
+    #expect(throws: FeedbackListReader.Problem.malformed) { try long.receive([0, 0, 0, 1, 0xff, 0xff]) }
     var full = reader(workload, limit: 2)
     try full.receive(bytes + bytes)
     #expect(full.counts.listed == 4 && full.counts.notRemembered == 6)
