@@ -175,7 +175,8 @@ enum ControlDescription {
     .init(
       "RejectionState",
       object([
-        .init("every", positive), .init("probability", share), .init("prefix", text), .init("token", text),
+        .init("every", positive), .init("probability", share), .init("uninstalled", share), .init("prefix", text),
+        .init("token", text),
         .init("tokens", count), .init("status", count), .init("topic", text), .init("times", positive),
         .init("left", count),
       ])),
@@ -195,7 +196,8 @@ enum ControlDescription {
   /// One of four conditions, and what goes with each.
   private static let rejection: JSONValue = [
     "oneOf": .array(
-      [("every", positive), ("probability", share), ("prefix", token), ("token", token)].map { name, schema in
+      [("every", positive), ("probability", share), ("uninstalled", share), ("prefix", token), ("token", token)].map {
+        name, schema in
         object(
           [
             .init(name, schema),
