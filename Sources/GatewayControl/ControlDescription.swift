@@ -193,7 +193,7 @@ enum ControlDescription {
     return .object([.init("description", .string(text))] + members)
   }
 
-  /// One of four conditions, and what goes with each.
+  /// One of five conditions, and what goes with each.
   private static let rejection: JSONValue = [
     "oneOf": .array(
       [("every", positive), ("probability", share), ("uninstalled", share), ("prefix", token), ("token", token)].map {
