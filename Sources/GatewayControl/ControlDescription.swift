@@ -179,7 +179,8 @@ enum ControlDescription {
     .init(
       "RejectionState",
       object([
-        .init("every", positive), .init("probability", share), .init("prefix", text), .init("token", text),
+        .init("every", positive), .init("probability", share), .init("uninstalled", share), .init("prefix", text),
+        .init("token", text),
         .init("tokens", count), .init("status", count), .init("topic", text), .init("times", positive),
         .init("left", count),
       ])),
@@ -196,10 +197,11 @@ enum ControlDescription {
     return .object([.init("description", .string(text))] + members)
   }
 
-  /// One of four conditions, and what goes with each.
+  /// One of five conditions, and what goes with each.
   private static let rejection: JSONValue = [
     "oneOf": .array(
-      [("every", positive), ("probability", share), ("prefix", token), ("token", token)].map { name, schema in
+      [("every", positive), ("probability", share), ("uninstalled", share), ("prefix", token), ("token", token)].map {
+        name, schema in
         object(
           [
             .init(name, schema),

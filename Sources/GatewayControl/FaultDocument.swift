@@ -9,6 +9,8 @@ struct FaultDocument {
   struct Rule: Codable {
     var every: Int?
     var probability: Double?
+    /// The probability for notifications to uninstalled apps.
+    var uninstalled: Double?
     var prefix: String?
     var token: String?
     /// The number of tokens of a rule that was read from a file.
@@ -174,7 +176,7 @@ private func time(_ seconds: Double) throws -> Duration {
 
 extension FaultDocument.Rule {
   private enum Key: String, CodingKey, CaseIterable {
-    case every, probability, prefix, token, tokens, status, topic, times, left
+    case every, probability, uninstalled, prefix, token, tokens, status, topic, times, left
   }
 
   /// What an answer has is understood in a request; the rejections that are left begin anew.
@@ -185,6 +187,7 @@ extension FaultDocument.Rule {
       container.contains(key) ? try container.decode(type, forKey: key) : nil
     }
     (every, probability) = (try read(.every, Int.self), try read(.probability, Double.self))
+    uninstalled = try read(.uninstalled, Double.self)
     (prefix, token, tokens) = (
       try read(.prefix, String.self), try read(.token, String.self), try read(.tokens, Int.self)
     )
@@ -194,9 +197,9 @@ extension FaultDocument.Rule {
   /// Reads it. Throws `InvalidValue`.
   var rule: Behavior.RejectionRule {
     get throws {
-      let conditions = [every != nil, probability != nil, prefix != nil, token != nil].count { $0 }
+      let conditions = [every != nil, probability != nil, uninstalled != nil, prefix != nil, token != nil].count { $0 }
       guard conditions == 1, tokens == nil else {
-        throw InvalidValue(expected: "a rule has one of every, probability, prefix, token")
+        throw InvalidValue(expected: "a rule has one of every, probability, uninstalled, prefix, token")
       }
       guard let status = UInt8(exactly: status ?? Int(BinaryStatus.invalidToken.rawValue)), status != 0, status != 10
       else {
@@ -213,6 +216,7 @@ extension FaultDocument.Rule {
     get throws {
       if let every { return .every(try number(every, 1...Int(Int32.max))) }
       if let probability { return .probability(try share(probability)) }
+      if let uninstalled { return .uninstalled(try share(uninstalled)) }
       if let prefix { return .prefix(try bytes(prefix)) }
       return .tokens(TokenSet([try bytes(token ?? "")]))
     }
@@ -229,6 +233,7 @@ extension FaultDocument.Rule {
     switch rule.condition {
     case .every(let interval): every = interval
     case .probability(let share): probability = share
+    case .uninstalled(let share): uninstalled = share
     case .prefix(let bytes): prefix = TokenText.text(bytes)
     case .tokens(let set): if let only = set.only { token = TokenText.text(only) } else { tokens = set.count }
     }

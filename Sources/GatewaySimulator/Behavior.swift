@@ -25,6 +25,9 @@ public struct Behavior: Sendable, Equatable {
       case every(Int)
       /// Each notification with this probability.
       case probability(Double)
+      /// Each notification to an uninstalled app with this probability; the others are accepted, and put their token on
+      /// the feedback list.
+      case uninstalled(Double)
       /// Notifications whose token begins with these bytes.
       case prefix([UInt8])
       /// Notifications to these tokens.

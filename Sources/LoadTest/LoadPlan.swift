@@ -110,6 +110,8 @@ public struct LoadPlan: Sendable {
   public var verifiesName = true
   /// Whether notifications left open by the end of a connection are resent, with the risk of duplicates.
   public var resendsUnknown = true
+  /// How the feedback service is polled; `nil`: not at all. A replay has tokens of its own, and is not pruned.
+  public var feedback: Feedback?
   /// Approximate bytes of memory for unsettled notifications of all connections. A connection whose share is full is
   /// closed with a marker, which settles its notifications, and reopened.
   public var unsettledMemory = 64 << 20

@@ -8,6 +8,10 @@ struct LoadTally: Sendable {
   var rejected = 0
   var unknown = 0
   var abandoned = 0
+  /// Notifications that were left out because their token is listed.
+  var pruned = 0
+  /// The part of `pruned` that was written and may have been accepted: the fate of the last sending is unknown.
+  var prunedOpen = 0
   /// The part of `abandoned` that was written and may have been accepted: the fate of the last sending is unknown.
   var abandonedOpen = 0
   /// Notifications that were due and not generated, because they would have been late.
@@ -28,7 +32,21 @@ struct LoadTally: Sendable {
     var proofs = 0
   }
   var sendings = Sendings()
+  /// Only of loads that poll the feedback service.
+  var listed = Listed()
   var writtenBytes = 0
+
+  /// Sendings by whether the feedback service had listed their token.
+  struct Listed: Sendable {
+    /// Sendings that were written to tokens that were listed before.
+    var written = 0
+    /// Rejections with status 8 of sendings to tokens that were listed before the rejection.
+    var rejected = 0
+    /// Sendings that these rejections discarded.
+    var discarded = 0
+    /// Rejections with status 8 of sendings to other tokens.
+    var otherRejected = 0
+  }
   var errorResponses: [UInt8: Int] = [:]
   /// Error responses that name nothing this connection has sent.
   var unresolvedResponses = 0
@@ -100,14 +118,15 @@ struct LoadTally: Sendable {
   }
 
   /// Notifications whose fate is unknown: they may have been accepted.
-  var open: Int { unknown + abandonedOpen }
+  var open: Int { unknown + abandonedOpen + prunedOpen }
 
   /// The peer has answered a notification, which proves that it is a gateway.
   var hasProof: Bool { accepted > 0 || rejected > 0 || sendings.proofs > 0 || !errorResponses.isEmpty }
 
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
-      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.abandonedOpen, \.skipped, \.unsent,
+      \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.abandonedOpen, \.pruned, \.prunedOpen, \.skipped,
+      \.unsent, \.listed.written, \.listed.rejected, \.listed.discarded, \.listed.otherRejected,
       \.sendings.written, \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.proofsAsked,
       \.sendings.proofs,

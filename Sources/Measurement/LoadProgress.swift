@@ -13,6 +13,8 @@ public struct LoadProgress: Sendable {
   /// Acceptance is proven when a connection ends or is answered, so this comes in leaps.
   public var acceptedPerSecond = 0.0
   public var errors = 0
+  /// Notifications that were left out because feedback lists their token; `nil` without polls.
+  public var pruned: Int?
   /// Open connections.
   public var connections = 0
   /// The 99th percentile of the send lag, in microseconds.

@@ -4,8 +4,8 @@
 extension RunResult {
   private enum CodingKeys: String, CodingKey {
     case schema, kind, measuredBy, started, environment, plan, replay, verdict, interrupted, merged, measuredS
-    case notifications, sendings, schedule, rates, errorResponses, answers, connections, latency, batches, lossWindow
-    case series, bins, phases, stalls, timeline, resources, warnings
+    case notifications, sendings, schedule, rates, errorResponses, answers, feedback, connections, latency, batches
+    case lossWindow, series, bins, phases, stalls, timeline, resources, warnings
   }
 
   public init(from decoder: any Decoder) throws {
@@ -27,6 +27,7 @@ extension RunResult {
     rates = try container.decode(Rates.self, forKey: .rates)
     binary.errorResponses = try container.decode([String: Int].self, forKey: .errorResponses)
     binary.answers = try container.decode(Answers.self, forKey: .answers)
+    feedback = try container.decodeIfPresent(Feedback.self, forKey: .feedback)
     connections = try container.decode(Connections.self, forKey: .connections)
     latency = try container.decode(Latency.self, forKey: .latency)
     batches = try container.decode(Batches.self, forKey: .batches)
@@ -59,6 +60,7 @@ extension RunResult {
     try container.encode(rates, forKey: .rates)
     try container.encode(binary.errorResponses, forKey: .errorResponses)
     try container.encode(binary.answers, forKey: .answers)
+    try container.encodeIfPresent(feedback, forKey: .feedback)
     try container.encode(connections, forKey: .connections)
     try container.encode(latency, forKey: .latency)
     try container.encode(batches, forKey: .batches)

@@ -5,25 +5,25 @@ extension RunResult {
   ///   should remain open, whether unknown or abandoned.
   package func invariants(usesMarkers: Bool) -> [Verdict.Invariant] {
     let (notifications, sendings) = (notifications, sendings)
-    let fates = [notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned]
+    let fates =
+      [notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned]
+      + [notifications.pruned].compactMap { $0 }
     let ends = [sendings.accepted, sendings.rejected, sendings.discarded, sendings.unknown]
-    func equation(_ name: String, _ whole: Int, _ parts: [Int]) -> Verdict.Invariant {
-      .init(
-        name, holds: whole == parts.reduce(0, sum),
-        detail: "\(whole) = \(parts.map { "\($0)" }.joined(separator: " + "))")
-    }
     var invariants = [
-      equation("generated = accepted + rejected + unknown + abandoned", notifications.generated, fates),
-      equation("written = accepted + rejected + discarded + unknown", sendings.written, ends),
+      Verdict.Invariant(
+        equation:
+          "generated = accepted + rejected + unknown + abandoned\(notifications.pruned == nil ? "" : " + pruned")",
+        notifications.generated, fates),
+      Verdict.Invariant(
+        equation: "written = accepted + rejected + discarded + unknown", sendings.written, ends),
     ]
     if usesMarkers {
-      invariants.append(
-        .init(
-          Verdict.Invariant.proof, holds: max(notifications.unknown, notifications.unproven) == 0,
-          detail: "\(max(notifications.unknown, notifications.unproven)) unknown"
-        ))
+      // Those that were pruned would have been resent, and so proven.
+      let unproven = notifications.unproven.subtractingReportingOverflow(feedback?.prunedUnproven ?? 0).partialValue
+      let open = max(notifications.unknown, unproven)
+      invariants.append(.init(Verdict.Invariant.proof, holds: open == 0, detail: "\(open) unknown"))
     }
-    return invariants
+    return invariants + (feedback?.invariants ?? [])
   }
 }
 
@@ -39,6 +39,13 @@ func sum(_ a: Int, _ b: Int) -> Int {
 }
 
 extension RunResult.Verdict.Invariant {
+  /// A whole that has to be the sum of its parts.
+  init(equation name: String, _ whole: Int, _ parts: [Int]) {
+    self.init(
+      name, holds: whole == parts.reduce(0, sum),
+      detail: "\(whole) = \(parts.map { "\($0)" }.joined(separator: " + "))")
+  }
+
   fileprivate static let proof = "markers leave nothing unknown"
 
   /// Whether the invariant is about proof, instead of the balance of the books.

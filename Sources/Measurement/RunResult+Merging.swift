@@ -196,6 +196,9 @@ extension RunResult {
     schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
     schedule.unsent = sum(schedule.unsent, other.schedule.unsent)
     connections += other.connections
+    if let others = other.feedback {
+      if feedback == nil { feedback = others } else { feedback?.add(others) }
+    }
     binary.errorResponses.merge(other.binary.errorResponses, uniquingKeysWith: sum)
     binary.answers.unresolved = sum(binary.answers.unresolved, other.binary.answers.unresolved)
     binary.answers.strayBytes = sum(binary.answers.strayBytes, other.binary.answers.strayBytes)
@@ -343,6 +346,8 @@ extension RunResult.Notifications {
     {
       sum.add(other, path)
     }
+    // A run that is not to prune has pruned nothing.
+    if let more = other.pruned { sum.pruned = Measurement.sum(sum.pruned ?? 0, more) }
   }
 }
 
@@ -441,6 +446,8 @@ extension RunResult.Sample {
     }
     errorsByStatus.merge(other.errorsByStatus, uniquingKeysWith: sum)
     writes = both(writes, other.writes, sum)
+    if let more = other.pruned { pruned = sum(pruned ?? 0, more) }
+    if let more = other.feedbackTuples { feedbackTuples = sum(feedbackTuples ?? 0, more) }
     closedByCause = both(closedByCause, other.closedByCause) { $0.merging($1, sum) }
     sendLagP99Us = max(sendLagP99Us, other.sendLagP99Us)
     stalledMs = both(stalledMs, other.stalledMs, max)

@@ -84,6 +84,7 @@ extension RunResult {
       notifications.generated
       &- [
         notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned,
+        notifications.pruned ?? 0,
       ].reduce(0, sum)
     let unsettled =
       sendings.written

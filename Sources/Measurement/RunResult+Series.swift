@@ -13,6 +13,10 @@ extension RunResult {
     public var errorsByStatus: [String: Int] = [:]
     /// Left out because they would have been late.
     public var skipped = 0
+    /// Left out because the feedback service had listed their token; `nil` when that is not polled.
+    public var pruned: Int?
+    /// Tuples of the polls that were complete in this second; `nil` as `pruned`.
+    public var feedbackTuples: Int?
     public var opened = 0
     public var closed = 0
     /// The parts of `closed` with each cause; causes that closed none are left out. `nil` as with `writes`.
@@ -163,6 +167,8 @@ extension RunResult.Sample {
     errors = try container.decode(Int.self, forKey: .errors)
     errorsByStatus = try container.decodeIfPresent([String: Int].self, forKey: .errorsByStatus) ?? [:]
     skipped = try container.decodeIfPresent(Int.self, forKey: .skipped) ?? 0
+    pruned = try container.decodeIfPresent(Int.self, forKey: .pruned)
+    feedbackTuples = try container.decodeIfPresent(Int.self, forKey: .feedbackTuples)
     opened = try container.decode(Int.self, forKey: .opened)
     closed = try container.decode(Int.self, forKey: .closed)
     closedByCause = try container.decodeIfPresent(NamedCounts<ConnectionEnd>.self, forKey: .closedByCause)

@@ -38,6 +38,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var rates = Rates()
   /// What only the binary protocol has.
   public var binary = Binary()
+  /// Polls of the feedback service and listed tokens, in the whole run; `nil` when the service was not to be polled.
+  public var feedback: Feedback?
   /// Attempts, connections and how they ended, in the whole run.
   public var connections = Connections()
   /// The latencies of the measured phase.
@@ -100,7 +102,7 @@ public struct RunResult: Sendable, Equatable, Codable {
 
   /// Distinct notifications by their fate, however often each was sent.
   public struct Notifications: Sendable, Equatable, Codable {
-    /// All notifications: the sum of accepted, rejected, unknown and abandoned ones.
+    /// All notifications: the sum of accepted, rejected, unknown, abandoned and pruned ones.
     public var generated = 0
     /// Notifications that were accepted in the end.
     public var accepted = 0
@@ -110,8 +112,11 @@ public struct RunResult: Sendable, Equatable, Codable {
     public var unknown = 0
     /// Notifications that were given up at the limit of attempts or at the end of the run.
     public var abandoned = 0
-    /// The part of `unknown` and `abandoned` that was written and may have been accepted, because the fate of the last
-    /// sending is unknown. 0 in older documents.
+    /// Notifications that were left out because the feedback service had listed their token; `nil` when that is not
+    /// polled.
+    public var pruned: Int?
+    /// The part of `unknown`, `abandoned` and `pruned` that was written and may have been accepted, because the fate of
+    /// the last sending is unknown. 0 in older documents.
     public var unproven = 0
     package init() {}
   }
@@ -353,6 +358,7 @@ extension RunResult.Notifications {
     rejected = try container.decode(Int.self, forKey: .rejected)
     unknown = try container.decode(Int.self, forKey: .unknown)
     abandoned = try container.decode(Int.self, forKey: .abandoned)
+    pruned = try container.decodeIfPresent(Int.self, forKey: .pruned)
     unproven = try container.decodeIfPresent(Int.self, forKey: .unproven) ?? 0
   }
 }

@@ -37,4 +37,20 @@
     mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
     return mixed ^ (mixed >> 31)
   }
+
+  /// The value that `mixed` makes this one of.
+  package static func unmixed(_ mixed: UInt64) -> UInt64 {
+    var value = mixed ^ (mixed >> 31) ^ (mixed >> 62)
+    value = value &* inverse(ofOdd: 0x94d0_49bb_1331_11eb)
+    value = value ^ (value >> 27) ^ (value >> 54)
+    value = value &* inverse(ofOdd: 0xbf58_476d_1ce4_e5b9)
+    return value ^ (value >> 30) ^ (value >> 60)
+  }
+
+  /// The number whose product with an odd number is 1, modulo 2⁶⁴: each of Newton's steps doubles the right bits, from 3.
+  package static func inverse(ofOdd factor: UInt64) -> UInt64 {
+    var inverse = factor
+    for _ in 0..<5 { inverse = inverse &* (2 &- factor &* inverse) }
+    return inverse
+  }
 }

@@ -142,6 +142,58 @@ struct BooksTests {
     }
   }
 
+  /// 5 polls: 4 with 7 tuples together, and one that was cut off behind 2.
+  private static func polls(_ incomplete: Int, _ failed: Int = 0) -> String {
+    let polls = 4 + incomplete + failed
+    return load.replacingOccurrences(
+      of: "\"error_responses\": {\"8\": 1, \"10\": 1}",
+      with: """
+        "error_responses": {"8": 1, "10": 1}, "feedback": {"polls": \(polls), "complete": 4, "incomplete": \(incomplete),
+          "failed": \(failed), "tuples": 7, "tuples_cut_off": \(2 * incomplete)}
+        """)
+  }
+
+  private func compareTuples(
+    incomplete: Int = 0, failed: Int = 0, sent: Int = 7, recorded: Int = 7, connections: Int = 4, seen: Int = 4,
+    completed: Int = 4
+  ) throws -> Outcome {
+    try compare(
+      load: Self.polls(incomplete, failed),
+      ledger: Self.ledger.replacingOccurrences(
+        of: "\"tuples_sent\": 7",
+        with: "\"tuples_sent\": \(sent), \"connections\": \(connections), \"completed\": \(completed)"),
+      inspection: Self.inspection.replacingOccurrences(
+        of: "\"feedback_tuples\": 7", with: "\"feedback_tuples\": \(recorded)"
+      )
+      .replacingOccurrences(of: "\"connections\": 6", with: "\"connections\": \(5 + seen)")
+      .replacingOccurrences(of: "\"feedback_connections\": 1", with: "\"feedback_connections\": \(seen)"))
+  }
+
+  @Test("The tuples of a load that polls are in three books")
+  func tuples() throws {
+    let agreed = try compareTuples()
+    #expect(agreed.status == 0, "\(agreed.output)\(agreed.errors)")
+    #expect(agreed.output.filter { $0 == "✓" }.count == 12)
+    for differing in [
+      try compareTuples(sent: 6), try compareTuples(sent: 8), try compareTuples(recorded: 6),
+      try compareTuples(recorded: 8), try compareTuples(connections: 5), try compareTuples(connections: 3),
+      try compareTuples(seen: 3), try compareTuples(completed: 3), try compareTuples(completed: 5),
+    ] { #expect(differing.status == 1 && differing.output.contains("✗"), "\(differing.output)") }
+    // Of a list that was cut off the service may have sent more, and never less than the others have.
+    for (incomplete, failed) in [(1, 0), (0, 1)] {
+      let cut = try compareTuples(
+        incomplete: incomplete, failed: failed, sent: 9, recorded: 8, connections: 5, seen: 5, completed: 5)
+      #expect(cut.status == 0, "\(cut.output)\(cut.errors)")
+      for differing in [
+        try compareTuples(incomplete: incomplete, failed: failed, sent: 6, connections: 5, seen: 5),
+        try compareTuples(incomplete: incomplete, failed: failed, recorded: 6, connections: 5, seen: 5),
+        try compareTuples(incomplete: incomplete, failed: failed, connections: 6, seen: 5),
+        try compareTuples(incomplete: incomplete, failed: failed, connections: 3, seen: 5),
+        try compareTuples(incomplete: incomplete, failed: failed, connections: 5, seen: 6),
+      ] { #expect(differing.status == 1, "\(differing.output)") }
+    }
+  }
+
   @Test("A book that is not there: 66; none: 64")
   func missing() throws {
     try Command.inFolder { command in

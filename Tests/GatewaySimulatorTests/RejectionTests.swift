@@ -76,6 +76,28 @@ struct RejectionTests {
     #expect(ledger.gateway.accepted == 3)
   }
 
+  @Test("Of those to uninstalled apps a share is rejected; the others put their token on the feedback list")
+  func uninstalled() async throws {
+    let devices = try DevicePopulation(shares: .init(uninstalled: 0.5))
+    let (refused, ledger) = try await Simulation.run {
+      $0.devices = devices
+      $0.behavior.rejections = [.init(.uninstalled(0.3))]
+    } body: { simulation in
+      let refused = try Self.sendAll(400, to: simulation)
+      _ = await simulation.wait { $0.gateway.accepted + refused.count == 400 }
+      return refused
+    }
+    // 200 expected of 400, and 60 of these; ten and seven standard deviations.
+    #expect((100...300).contains(refused.count + ledger.devices.uninstalled))
+    #expect((20...100).contains(refused.count))
+    #expect(ledger.gateway.rejected == ["8": refused.count])
+    let topicSeed = DevicePopulation.topicSeed(SimulatorOptions().plainTopic, seed: 1)
+    #expect(
+      refused.allSatisfy {
+        devices.device(of: token(Int($0)).rawBytes, topicSeed: topicSeed) == .uninstalled
+      })
+  }
+
   @Test(
     "A push with priority 10 that shows nothing is refused once, and counted where payloads are",
     arguments: [false, true], [false, true])

@@ -25,18 +25,24 @@ final class LoadSimulation {
   private let folder: URL?
   /// While no gateway listens, nobody else does.
   private let reserved: ReservedPort
+  /// Of the feedback service, for a simulation that has one.
+  private let reservedForFeedback: ReservedPort?
+  /// Is told all that happens on connections from the next start on.
+  var observer: ConnectionObserver?
   /// The books of those that have ended.
   private(set) var ledgers: [Ledger] = []
 
   static let topic = "com.example.app"
 
   init(
-    tls: Bool = false, isListening: Bool = true, _ configure: (inout SimulatorOptions) -> Void = { _ in }
+    tls: Bool = false, isListening: Bool = true, hasFeedback: Bool = false,
+    _ configure: (inout SimulatorOptions) -> Void = { _ in }
   ) async throws {
     reserved = try ReservedPort()
+    reservedForFeedback = hasFeedback ? try ReservedPort() : nil
     options = SimulatorOptions()
     options.gateway = .init(host: "127.0.0.1", port: reserved.number)
-    options.feedback = nil
+    options.feedback = reservedForFeedback.map { .init(host: "127.0.0.1", port: $0.number) }
     options.threads = 1
     (options.handshakeTimeout, options.frameTimeout) = (.seconds(300), .seconds(300))
     if tls {
@@ -67,7 +73,8 @@ final class LoadSimulation {
 
   func start() async throws {
     guard simulator == nil else { return }
-    simulator = try await Simulator.start(options, feedbackList: try FeedbackList(path: nil))
+    simulator = try await Simulator.start(
+      options, feedbackList: try FeedbackList(path: nil), log: nil, observer: observer)
   }
 
   func stop() async {
@@ -96,6 +103,12 @@ final class LoadSimulation {
     plan.gateway.host = "127.0.0.1"
     plan.gateway.port = port
     plan.verifiesName = false
+    if let port = reservedForFeedback?.number {
+      var feedback = LoadPlan.Feedback()
+      (feedback.service.host, feedback.service.port) = ("127.0.0.1", port)
+      feedback.timeout = .seconds(300)
+      plan.feedback = feedback
+    }
     plan.threads = 1
     plan.count = 2_000
     (plan.duration, plan.drain, plan.markerTimeout) = (.seconds(300), .seconds(300), .seconds(300))
@@ -126,7 +139,9 @@ func expectBalance(
       condition, Comment(rawValue: "\(law): \(books), gateway \(String(describing: gateway))"),
       sourceLocation: sourceLocation)
   }
-  expect(books.generated == books.accepted + books.rejected + books.unknown + books.abandoned, "each has one fate")
+  expect(
+    books.generated == books.accepted + books.rejected + books.unknown + books.abandoned + books.pruned,
+    "each has one fate")
   expect(
     sendings.written == sendings.accepted + sendings.rejected + sendings.discarded + sendings.unknown,
     "each sending has one fate")
@@ -139,6 +154,7 @@ func expectBalance(
   if outcome.plan.usesMarkers, outcome.plan.resendsUnknown {
     expect(books.unknown == 0, "markers leave nothing unknown")
   }
+  expect(books.prunedOpen <= books.pruned, "what is open is a part of what was pruned")
   expect(books.abandonedOpen <= books.abandoned, "what is open is a part of what was given up")
   let result = outcome.result(Environment())
   for phase in result.phases {
@@ -161,7 +177,9 @@ func expectBalance(
     expect(invariant.holds == (!invariant.isAboutProof || books.unknown + books.abandonedOpen == 0), invariant.name)
   }
   if result.verdict.outcome == .proven {
-    expect(books.generated == books.accepted + books.rejected && books.unsent == 0, "proven is what has an answer")
+    expect(
+      books.generated == books.accepted + books.rejected + books.pruned && books.prunedOpen == 0 && books.unsent == 0,
+      "proven is what has an answer, or was pruned")
     expect(outcome.plan.usesMarkers && books.accepted > 0, "without markers, or without success, nothing is proven")
   } else {
     expect(result.verdict.reasons?.isEmpty == false, "what is not proven says why")

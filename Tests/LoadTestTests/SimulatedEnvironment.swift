@@ -134,6 +134,7 @@ final class SimulatedEnvironment {
   // MARK: the gateway's books
 
   var accepted: [UInt32] { ended.flatMap(\.accepted) }
+  var arrivals: [(identifier: UInt32, time: Int64)] { ended.flatMap(\.arrivals) }
   var refused: [UInt32] { ended.flatMap(\.refused) }
 
   var books: Ledger.Gateway {

@@ -59,6 +59,8 @@ final class SimulatedLink {
   /// Identifiers that this gateway has accepted or refused.
   private(set) var accepted: [UInt32] = []
   private(set) var refused: [UInt32] = []
+  /// Identifiers of all notifications that it has read, with their times.
+  private(set) var arrivals: [(identifier: UInt32, time: Int64)] = []
   private(set) var books = Ledger.Gateway()
   private var now: Int64
   /// Whether it refuses anything beside what is bad.
@@ -134,6 +136,7 @@ final class SimulatedLink {
     unread.removeFirst(bytes.count)
     let consumed = session.receive(frame.rawBytes) { notification in
       let identifier = notification.fields.identifier ?? 0
+      arrivals.append((identifier, now))
       if DeviceToken.isInvalid(notification.token)
         || isRefusing && behavior.rejectsOneIn > 0 && generator.happens(oneIn: behavior.rejectsOneIn)
       {

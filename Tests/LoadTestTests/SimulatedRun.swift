@@ -20,6 +20,8 @@ final class SimulatedRun: @unchecked Sendable {
   var notice: (String) -> Void = { _ in }
   /// Gets the books while it runs.
   var checkpoint: (@Sendable (LoadOutcome) -> Void)?
+  /// The feedback service: returns how a poll that begins now ends, and the bytes of its list.
+  var feedbackService: (() -> (end: FeedbackPoll.End, list: [UInt8]))?
   /// When it was over.
   private(set) var endedAt: Int64 = 0
 
@@ -57,10 +59,24 @@ final class SimulatedRun: @unchecked Sendable {
     longest: Duration = .seconds(600), _ watch: (SimulatedRun) -> Void = { _ in }
   ) throws -> LoadOutcome {
     let loops = max(1, min(plan.threads, plan.connections.count))
-    let context = RunContext(
+    var context = RunContext(
       loops: Array(repeating: environment.loop, count: loops), clock: { self.environment.now },
       sleep: { await self.sleep($0) },
       makeEnvironment: { loop in NIOLoopBound(self.environment.loopEnvironment(jitter: self.jitter), eventLoop: loop) })
+    if feedbackService != nil {
+      context.startPoll = { reader, done in
+        // Three milliseconds from the connection to the end of the list.
+        _ = self.environment.loop.scheduleTask(in: .milliseconds(3)) {
+          var reader = reader
+          let earlier = reader.tokens
+          guard let service = self.feedbackService else { return }
+          let (planned, list) = service()
+          var end = planned
+          do { try reader.receive(list) } catch { end = .incomplete("\(error)") }
+          done(FeedbackPoll(end: end, counts: reader.counts, tokens: end == .complete ? reader.tokens : earlier))
+        }
+      }
+    }
     let executor = SimulatedExecutor()
     Task(executorPreference: executor) {
       do {

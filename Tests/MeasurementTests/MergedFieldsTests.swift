@@ -62,7 +62,16 @@ struct MergedFieldsTests {
     var notifications = RunResult.Notifications()
     (notifications.generated, notifications.accepted, notifications.rejected) = (number, number, number)
     (notifications.unknown, notifications.abandoned, notifications.unproven) = (number, number, number)
+    notifications.pruned = number
     return notifications
+  }
+
+  private static func feedback(_ number: Int) -> RunResult.Feedback {
+    var feedback = RunResult.Feedback()
+    for path in RunResult.Feedback.counts { feedback[keyPath: path] = number }
+    (feedback.prunes, feedback.failures) = (number == 1, ["refused": number])
+    (feedback.tokens, feedback.listedTokens) = (number, number)
+    return feedback
   }
 
   private static func phase(_ number: Int) -> RunResult.Phase {
@@ -84,6 +93,7 @@ struct MergedFieldsTests {
     sample.tS = Double(number) / 10
     (sample.written, sample.writes, sample.accepted) = (number, number, number)
     (sample.errors, sample.errorsByStatus, sample.skipped) = (number, ["8": number], number)
+    (sample.pruned, sample.feedbackTuples) = (number, number)
     (sample.opened, sample.closed, sample.closedByCause) = (number, number, [.rejected: number])
     (sample.up, sample.backlog, sample.rssBytes) = (number, number, number)
     (sample.sendLagP99Us, sample.loopLagP99Us) = (number, number)
@@ -132,6 +142,7 @@ struct MergedFieldsTests {
     part.binary.errorResponses = ["8": number]
     (part.binary.answers.unresolved, part.binary.answers.strayBytes) = (number, number)
     part.connections = connections(number)
+    part.feedback = feedback(number)
     (part.latency, part.batches, part.binary.lossWindow) = (latency(number), batches(number), histogram(.count, number))
     part.series = [sample(number)]
     part.bins = .init()
@@ -197,6 +208,7 @@ struct MergedFieldsTests {
     "schema": .first, "kind": .first, "measured_by": .first, "started": .first, "environment": .first,
     "environment.hosts": .all, "plan": .first, "plan.segment": .anew, "replay": .first, "verdict": .anew,
     "interrupted": .first, "merged": .anew, "measured_s": .largest, "rates": .anew, "bins": .dropped,
+    "feedback.prunes": .anew, "feedback.tokens": .dropped, "feedback.listed_tokens": .dropped,
     "series.t_s": .anew, "series.send_lag_p99_us": .largest, "series.loop_lag_p99_us": .largest,
     "series.stalled_ms": .largest, "phases.name": .first, "phases.seconds": .largest, "phases.rates": .anew,
     "stalls.longest_ms": .largest, "stalls.listed": .all, "timeline.spans": .all, "warnings": .anew,

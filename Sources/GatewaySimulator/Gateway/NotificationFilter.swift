@@ -65,7 +65,7 @@ struct NotificationFilter {
     rules = []
     for active in policy.rules where active.rule.topic == nil || active.rule.topic == topic {
       var rule = Rule(active: active)
-      if case .probability(let probability) = active.rule.condition {
+      if let probability = active.rule.condition.chance {
         rule.untilHit =
           earlier.first { $0.active === active }?.untilHit ?? generator.waiting(for: probability)
       }
@@ -127,11 +127,9 @@ struct NotificationFilter {
   private mutating func meets(_ token: RawSpan, ruleAt index: Int) -> Bool {
     switch rules[index].active.rule.condition {
     case .every(let interval): return rules[index].active.isHit(every: interval)
-    case .probability(let probability):
-      rules[index].untilHit -= 1
-      guard rules[index].untilHit < 0 else { return false }
-      rules[index].untilHit = generator.waiting(for: probability)
-      return true
+    case .probability(let probability): return isHit(ruleAt: index, probability)
+    case .uninstalled(let probability):
+      return policy.devices.device(of: token, topicSeed: topicSeed) == .uninstalled && isHit(ruleAt: index, probability)
     case .prefix(let prefix): return token.begins(with: prefix.rawBytes)
     case .tokens(let tokens): return tokens.contains(token)
     }
@@ -144,8 +142,26 @@ struct NotificationFilter {
     return outcomes ?? []
   }
 
+  /// Counts a notification down to the next one that chance hits.
+  private mutating func isHit(ruleAt index: Int, _ probability: Double) -> Bool {
+    rules[index].untilHit -= 1
+    guard rules[index].untilHit < 0 else { return false }
+    rules[index].untilHit = generator.waiting(for: probability)
+    return true
+  }
+
   mutating func takeFailures() -> [FeedbackList.Failure] {
     defer { failures = [] }
     return failures
+  }
+}
+
+extension Behavior.RejectionRule.Condition {
+  /// The probability of a condition that chance decides.
+  fileprivate var chance: Double? {
+    switch self {
+    case .probability(let probability), .uninstalled(let probability): probability
+    case .every, .prefix, .tokens: nil
+    }
   }
 }

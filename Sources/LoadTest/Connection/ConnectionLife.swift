@@ -130,6 +130,7 @@ final class ConnectionLife<Sending: SendingProtocol> {
     }
     guard let position = response.position else { return .response(response.rejection, named: nil) }
     var named = LifeEvent.Named(phase: marks.phase(of: position), lossWindow: response.lossWindow)
+    if response.ends == .rejected { named.index = log.pieces(in: position..<position + 1).first?.index }
     if let end = response.ends {
       errorReadAt = errorReadAt ?? now
       if end != .shutdown { named.latencyNanoseconds = log.written(at: position).map { now - $0 } }

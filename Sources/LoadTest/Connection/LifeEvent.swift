@@ -15,6 +15,8 @@ enum LifeEvent {
   struct Named {
     /// The phase in which the notification was written.
     var phase: RunPhase
+    /// The notification's number in the run of its event loop; `nil` when its write is too old to be known.
+    var index: Int?
     /// From the write of the notification until the response was read; `nil` when the notification was accepted, or its
     /// write is too old to be known.
     var latencyNanoseconds: Int64?

@@ -176,6 +176,7 @@ final class ProviderConnection {
       written.due = nil
       link.life.wrote(written, at: now)
       runner.noteLag(written, due, at: now)
+      runner.noteRecipients(of: written)
     }
     runner.note(batch.count, batch.bytes.count, reason, at: now)
     // With TLS the batch is encrypted directly from its memory.

@@ -30,6 +30,7 @@ extension Recorder {
     books.phases.append(ongoing)
     await settle(&books)
     books.series = series
+    books.feedback = feedback?.books
     books.processor = used
     books.maximumMemory = ProcessStatus.maximumMemory()
     checkpoints.keep(books)

@@ -11,19 +11,20 @@ struct ConnectFailure {
   /// Another attempt would end in the same way.
   let isPermanent: Bool
 
-  init(_ error: any Error) {
-    reason = Self.reason(error)
+  /// - Parameter peer: who is connected to, in messages.
+  init(_ error: any Error, peer: String = "the gateway") {
+    reason = Self.reason(error, peer)
     isPermanent = Self.isPermanent(error)
   }
 
-  private static func reason(_ error: any Error) -> String {
+  private static func reason(_ error: any Error, _ peer: String) -> String {
     switch error {
     case let error as IOError: SystemError.text(error.errnoCode)
     case let error as NIOConnectionError:
       // A name may have several addresses; the last one speaks for all.
-      error.connectionErrors.last.map { reason($0.error) } ?? "no such host"
+      error.connectionErrors.last.map { reason($0.error, peer) } ?? "no such host"
     case let error as TLSError where error.cause == .noTLS:
-      "\(error): the gateway does not seem to use TLS; if so, give --plain instead of --identity"
+      "\(error): \(peer) does not seem to use TLS; if so, give --plain instead of --identity"
     case ChannelError.connectTimeout(let time): "no answer in \(time.nanoseconds / 1_000_000) ms"
     default: "\(error)"
     }

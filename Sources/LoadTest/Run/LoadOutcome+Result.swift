@@ -18,6 +18,8 @@ extension LoadOutcome {
     result.interrupted = interruption
     result.measuredS = measured?.seconds ?? 0
     result.notifications = tally.notifications
+    result.notifications.pruned = plan.feedback.map { _ in tally.pruned }
+    result.feedback = feedback.map { .init($0, tally, prunes: plan.feedback?.prunes ?? false) }
     result.sendings = tally.sendings.result
     result.schedule.skipped = tally.skipped
     result.schedule.unsent = tally.unsent
@@ -35,7 +37,11 @@ extension LoadOutcome {
     result.stalls = stalls
     result.series = series
     result.timeline = timeline
-    result.phases = phases.map(\.result)
+    result.phases = phases.map { phase in
+      var part = phase.result
+      part.notifications.pruned = plan.feedback.map { _ in phase.tally.pruned }
+      return part
+    }
     result.resources.cpuUserS = processor.user
     result.resources.cpuSystemS = processor.system
     result.resources.maxRssBytes = maximumMemory
@@ -48,7 +54,7 @@ extension LoadOutcome {
     result.warnings =
       [interruptionWarning].compactMap { $0 } + reasons
       + [result.connections.failureWarning, result.connections.refusalWarning, result.duplicateWarning]
-      .compactMap { $0 } + warnings
+      .compactMap { $0 } + feedbackWarnings(result) + warnings
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
@@ -102,6 +108,11 @@ extension LoadOutcome {
   private func seconds(_ value: Double) -> String {
     let tenths = (value * 10).rounded() / 10
     return "\(tenths == tenths.rounded() && value >= 10 ? "\(Int(nearest: tenths))" : "\(tenths)") s"
+  }
+
+  private func feedbackWarnings(_ result: RunResult) -> [String] {
+    guard let feedback = plan.feedback else { return [] }
+    return result.feedback?.warnings(interval: feedback.interval / .seconds(1)) ?? []
   }
 
   /// Where the numbers may be this process's own and not the gateway's, or are of another time.
@@ -197,7 +208,7 @@ extension LoadTally {
   var notifications: RunResult.Notifications {
     var counts = RunResult.Notifications()
     (counts.generated, counts.accepted, counts.rejected) = (generated, accepted, rejected)
-    (counts.unknown, counts.abandoned, counts.unproven) = (unknown, abandoned, unknown + abandonedOpen)
+    (counts.unknown, counts.abandoned, counts.unproven) = (unknown, abandoned, open)
     return counts
   }
 
@@ -222,6 +233,22 @@ extension LoadTally {
     difference.subtractFailures(b.failures)
     difference.flushReasons.merge(b.flushReasons) { $0 - $1 }
     return difference
+  }
+}
+
+extension RunResult.Feedback {
+  init(_ books: FeedbackBooks, _ tally: LoadTally, prunes: Bool) {
+    self.init()
+    self.prunes = prunes
+    (polls, complete, incomplete, failed) = (books.polls, books.complete, books.incomplete, books.failed)
+    failures = books.reasons
+    (tuples, listed, registeredSince) = (books.counts.tuples, books.counts.listed, books.counts.registeredSince)
+    (unknown, notRemembered, tuplesCutOff) = (books.counts.unknown, books.counts.notRemembered, books.tuplesCutOff)
+    tokens = notRemembered == 0 ? books.tokens : nil
+    listedTokens = books.listedTokens
+    (sentToListed, rejectedListed) = (tally.listed.written, tally.listed.rejected)
+    (discardedByListed, rejectedOther) = (tally.listed.discarded, tally.listed.otherRejected)
+    prunedUnproven = tally.prunedOpen
   }
 }
 

@@ -122,11 +122,15 @@ extension LoadOutcome {
     if !plan.usesMarkers {
       reasons.append(
         "written, not proven: without markers the fate of \(open) of \(tally.generated) notifications is unknown")
-    } else if open > 0 {
+    } else if open > tally.prunedOpen {
       let unanswered = tally.sendings.proofsAsked - tally.sendings.proofs
       reasons.append(
-        "the fate of \(open) of \(tally.generated) notifications is unknown; \(unanswered) of \(tally.sendings.proofsAsked) markers got no answer"
+        "the fate of \(open - tally.prunedOpen) of \(tally.generated) notifications is unknown; \(unanswered) of \(tally.sendings.proofsAsked) markers got no answer"
       )
+    }
+    if tally.prunedOpen > 0 {
+      reasons.append(
+        "\(tally.prunedOpen) notifications to tokens that feedback lists were not resent, and may have been accepted")
     }
     let lost = tally.abandoned - tally.abandonedOpen
     if lost > 0 {

@@ -54,6 +54,8 @@ public struct LoadOutcome: Sendable {
   /// The spans of connections.
   public var timeline = RunResult.Timeline()
   var stalls = RunResult.Stalls()
+  /// `nil` when the feedback service is not polled, or the schedule has not begun.
+  var feedback: FeedbackBooks?
   /// `nil` until the schedule has begun.
   var bins: RunResult.Bins?
 

@@ -60,14 +60,17 @@ public final class LoadRunner: Sendable {
     checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil
   ) async throws -> LoadOutcome {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
+    let pollGroup = plan.feedback == nil ? nil : MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let outcome: Result<LoadOutcome, any Error>
     do {
       outcome = .success(
-        try await run(in: .real(plan, tls, group), progress, notice: notice, checkpoint: checkpoint))
+        try await run(
+          in: .real(plan, tls, group, pollGroup: pollGroup), progress, notice: notice, checkpoint: checkpoint))
     } catch {
       outcome = .failure(error)
     }
     try await group.shutdownGracefully()
+    try await pollGroup?.shutdownGracefully()
     return try outcome.get()
   }
 
@@ -91,9 +94,14 @@ public final class LoadRunner: Sendable {
     outcome.usesTLS = tls != nil
     let ticks = loopRunners.startTicking()
     defer { for tick in ticks { tick.cancel() } }
-    outcome.started = rfc3339(WallClock.system.nanoseconds())
+    let started = WallClock.system.nanoseconds()
+    outcome.started = rfc3339(started)
     var recorder = Recorder(loopRunners, clock: context.clock, progress) { snapshot in
       self.published.withLock { $0 = snapshot }
+    }
+    if let feedback = plan.feedback, let startPoll = context.startPoll {
+      recorder.feedback = FeedbackPolling(
+        feedback, workload, registered: UInt32(clamping: started / 1_000_000_000), start: startPoll)
     }
     var notices = Notices(say: notice)
     if let checkpoint {
@@ -122,9 +130,11 @@ public final class LoadRunner: Sendable {
       outcome.givenUp = .permanentFailure(permanentFailure)
     }
     outcome.phases.append(await recorder.endPhase())
+    await finishPoll(&recorder, context)
     await recorder.settle(&outcome)
     outcome.lastError = await loopRunners.lastError()
     outcome.series = recorder.series
+    if outcome.bins != nil { outcome.feedback = recorder.feedback?.books }
     outcome.timeline = await recorder.timeline()
     outcome.processor = ProcessStatus.processor()
     outcome.maximumMemory = ProcessStatus.maximumMemory()
@@ -244,6 +254,16 @@ public final class LoadRunner: Sendable {
       await context.sleep(.milliseconds(5))
       _ = await recorder.step()
     }
+  }
+
+  /// A poll that goes on at the end of the run comes to its end, so that its tuples are in the books; it has a time limit
+  /// of its own. An interrupted run does not wait.
+  private func finishPoll(_ recorder: inout Recorder, _ context: RunContext) async {
+    while recorder.feedback?.isPolling == true, !isStopped.load(ordering: .relaxed) {
+      await context.sleep(.milliseconds(5))
+      _ = recorder.feedback?.step(context.clock())
+    }
+    recorder.feedback?.abandon()
   }
 
   private func drain(_ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ context: RunContext) async {

@@ -19,6 +19,10 @@ public struct LoadSnapshot: Sendable {
   public internal(set) var skipped = 0
   /// Error responses by status.
   public internal(set) var errorResponses: [String: Int] = [:]
+  /// Notifications that were left out because the feedback service has listed their token; 0 without polls.
+  public internal(set) var pruned = 0
+  /// The polls of the feedback service; `nil` without any.
+  public internal(set) var feedback: RunResult.Feedback?
   /// Connections that are up now.
   public internal(set) var connectionsUp = 0
   /// The 99th percentile of the send lag in the last whole second, in microseconds.
@@ -29,7 +33,7 @@ public struct LoadSnapshot: Sendable {
 
   init() {}
 
-  init(_ tally: LoadTally, phase: String, sendLag99: Int) {
+  init(_ tally: LoadTally, phase: String, sendLag99: Int, _ polls: FeedbackBooks? = nil) {
     self.phase = phase
     notifications = tally.notifications
     sendings = tally.sendings.result
@@ -38,6 +42,9 @@ public struct LoadSnapshot: Sendable {
     skipped = tally.skipped
     errorResponses = tally.errors
     connectionsUp = tally.up
+    pruned = tally.pruned
+    // Whether it prunes is the plan's, and no count.
+    feedback = polls.map { .init($0, tally, prunes: true) }
     self.sendLag99 = sendLag99
   }
 }

@@ -48,6 +48,7 @@ extension LoopRunner {
         tally.unresolvedResponses += 1
         return
       }
+      noteRecipient(of: rejection, named)
       books.book(named.phase) {
         if let latency = named.latencyNanoseconds { $0.measurements.latency.errorUs.record(Int(latency / 1_000)) }
         if let lost = named.lossWindow { $0.measurements.lossWindow.record(lost) }

@@ -64,7 +64,7 @@ extension LoopRunner {
 
   /// A new connection takes some of the suspects alone.
   func probe(_ connection: ProviderConnection) {
-    let suspects = machine.probe()
+    let suspects = leavingOutListed(machine.probe())
     if !suspects.isEmpty { connection.sendIsolated(suspects) }
   }
 

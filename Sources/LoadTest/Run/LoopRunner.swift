@@ -29,6 +29,8 @@ final class LoopRunner {
   /// What is to be done when.
   var machine: LoopMachine
   var books: LoopBooks
+  /// The tokens that the feedback service has listed so far; replaced between two batches.
+  private(set) var listed: ListedTokens
   var connections: [ProviderConnection] = []
   /// Index of the next address to try; increases without wrapping.
   var addressIndex = 0
@@ -50,6 +52,7 @@ final class LoopRunner {
     self.parts = parts
     self.environment = environment
     machine = LoopMachine(.init(plan, part: part, of: parts, jitter: environment.jitter), at: environment.clock())
+    listed = ListedTokens(limit: 0)
     books = LoopBooks(timelineLimit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
     lingerNanoseconds = plan.batching.linger.nanoseconds
     let makeBinary = BinarySending.maker(plan, BinaryFrames(workload, part: part, of: parts))
@@ -58,6 +61,9 @@ final class LoopRunner {
   }
 
   func clock() -> Int64 { environment.clock() }
+
+  /// Takes the tokens that the feedback service has listed. Notifications that are in batches are still written.
+  func take(_ tokens: ListedTokens) { listed = tokens }
 
   var tally: LoadTally {
     _read { yield books.tally }
@@ -178,6 +184,16 @@ extension LoopRunner {
   private func fill(
     _ connection: ProviderConnection, _ next: SentLog.Piece, _ now: Int64, _ records: inout Int
   ) -> Bool {
+    var next = next
+    if leavesOutListed {
+      switch leaveOutListed(next, now) {
+      case .piece(let piece): next = piece
+      case .nothing: return true
+      case .tooMany:
+        comeBack()
+        return false
+      }
+    }
     let taken = connection.collect(next, now: now) { count in
       let (due, isNew) = machine.take(count, of: next, now)
       if isNew { tally.generated += count }

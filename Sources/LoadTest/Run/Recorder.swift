@@ -35,6 +35,10 @@ struct Recorder {
   /// The current phase, as progress shows it.
   var phase = RunPhase.connect
   private(set) var series: [RunResult.Sample] = []
+  /// The polls of the feedback service; `nil` when there are none.
+  var feedback: FeedbackPolling?
+  /// Its tuples at the last sample.
+  private var tuplesAtSample = 0
   /// The receiver of checkpoints.
   var checkpoints: Checkpoints?
 
@@ -53,8 +57,9 @@ struct Recorder {
   }
 
   mutating func step() async -> LoadTally {
+    if let listed = feedback?.step(clock()) { await loopRunners.each { $0.take(listed) } }
     let tally = await tally()
-    publish(LoadSnapshot(tally, phase: phase.rawValue, sendLag99: sendLag99))
+    publish(LoadSnapshot(tally, phase: phase.rawValue, sendLag99: sendLag99, feedback?.books))
     let now = clock()
     if now >= nextSample { await takeSample(tally, now) }
     return tally
@@ -71,6 +76,10 @@ struct Recorder {
     sample.writes = counts.flushReasons.total
     sample.errors = counts.errorResponses.values.reduce(0, +)
     sample.errorsByStatus = counts.errors.filter { $0.value > 0 }
+    if let books = feedback?.books {
+      (sample.pruned, sample.feedbackTuples) = (counts.pruned, books.counts.tuples - tuplesAtSample)
+      tuplesAtSample = books.counts.tuples
+    }
     (sample.opened, sample.closed, sample.up) = (counts.opened, counts.closed.values.reduce(0, +), tally.up)
     sample.closedByCause = counts.connections.closed.positive
     sample.backlog = backlog
@@ -88,6 +97,7 @@ struct Recorder {
     (shown.written, shown.writtenPerSecond) = (tally.sendings.written, Double(sample.written) / seconds)
     (shown.accepted, shown.acceptedPerSecond) = (tally.accepted, Double(sample.accepted) / seconds)
     shown.errors = tally.errorResponses.values.reduce(0, +)
+    if feedback != nil { shown.pruned = tally.pruned }
     (shown.connections, shown.sendLag99, shown.cpu) = (tally.up, sendLag99, sample.cpu)
     progress(shown)
     await takeCheckpoint(now)
@@ -140,7 +150,10 @@ struct Recorder {
     let used = ProcessStatus.processor()
     let tally = await tally()
     let waitedNow = await loopRunners.gather { _ in ProcessStatus.waited() }.reduce(0, +)
-    publish(LoadSnapshot(tally, phase: phase == .drain ? LoadSnapshot.over : phase.rawValue, sendLag99: sendLag99))
+    publish(
+      LoadSnapshot(
+        tally, phase: phase == .drain ? LoadSnapshot.over : phase.rawValue, sendLag99: sendLag99,
+        feedback?.books))
     let seconds = Double(max(0, end - phaseBegan)) / 1e9
     // Of as long a time as the phase.
     let share = now > phaseAsked ? seconds / (Double(now - phaseAsked) / 1e9) : 0
@@ -180,12 +193,14 @@ struct Recorder {
   mutating func begin(_ plan: LoadPlan, at time: Int64) {
     schedule = (plan, time)
     phaseBegan = time
+    feedback?.begin(at: time)
     let measured = time + plan.warmUp.nanoseconds
     stalls.measured = (measured, measured + plan.duration.nanoseconds)
   }
 
   /// The measured phase has ended before its time, or at it.
   mutating func endMeasuring(at time: Int64) {
+    feedback?.end(at: time)
     if let measured = stalls.measured { stalls.measured = (measured.from, min(measured.to, time)) }
   }
   /// Ends what connections are still in; asked for once, when the run is over.

@@ -13,10 +13,16 @@ struct RunContext: Sendable {
   var sleep: @Sendable (Duration) async -> Void
   /// Creates the environment of an event loop.
   var makeEnvironment: @Sendable (any EventLoop) async throws -> NIOLoopBound<LoopEnvironment>
+  /// Begins a poll of the feedback service; `nil` when there are none.
+  var startPoll: FeedbackPolling.Start?
 
-  static func real(_ plan: LoadPlan, _ tls: TLSContext?, _ group: MultiThreadedEventLoopGroup) -> RunContext {
+  /// - Parameter pollGroup: the event loop of polls; `nil` without polls.
+  static func real(
+    _ plan: LoadPlan, _ tls: TLSContext?, _ group: MultiThreadedEventLoopGroup,
+    pollGroup: MultiThreadedEventLoopGroup?
+  ) -> RunContext {
     let sessions = SessionCache()
-    return RunContext(
+    var context = RunContext(
       loops: Array(group.makeIterator()), clock: MonotonicClock.nanoseconds, sleep: { try? await Task.sleep(for: $0) },
       makeEnvironment: { loop in
         let pipe = try await LoopTickPipe.makePipe(on: loop)
@@ -24,5 +30,10 @@ struct RunContext: Sendable {
           NIOLoopBound(.real(GatewayConnector(plan, tls, sessions), try LoopTickPipe(pipe)), eventLoop: loop)
         }.get()
       })
+    if let feedback = plan.feedback, let pollGroup {
+      let connector = FeedbackConnector(plan: plan, feedback: feedback, tls: tls, loop: pollGroup.next())
+      context.startPoll = { connector.poll($0, $1) }
+    }
+    return context
   }
 }

@@ -24,10 +24,10 @@ public final class Workload: Sendable {
   private let faultyPayloads: [PayloadBank]
   private let segment: UInt64
   private let segments: UInt64
-  private let tokens: UInt64
-  private let tokenLength: Int
-  private let tokenKey: UInt64
-  private let drawKey: UInt64
+  let tokens: UInt64
+  let tokenLength: Int
+  let tokenKey: UInt64
+  let drawKey: UInt64
   /// How the binary protocol frames a push.
   let framing: BinaryFraming
   /// Recorded notifications instead of generated ones; of the plan only the segment then counts.
@@ -167,9 +167,21 @@ public final class Workload: Sendable {
   private func writeToken(
     _ random: NotificationRandom, length: Int, isInvalid: Bool, into output: inout ByteWriter
   ) {
-    let index = random[.token].multipliedFullWidth(by: tokens).high
-    // An odd factor: all tokens are different, and so are their last bytes as long as there are enough values.
-    var state = tokenKey &+ index &* 0xd134_2543_de82_ef95
+    writeToken(numbered: tokenNumber(random), length: length, isInvalid: isInvalid, into: &output)
+  }
+
+  /// The number of the token that is drawn for a notification.
+  @inline(__always)
+  func tokenNumber(_ random: NotificationRandom) -> UInt64 { random[.token].multipliedFullWidth(by: tokens).high }
+
+  /// An odd factor: all tokens are different, and so are their last bytes as long as there are enough values.
+  @inline(__always)
+  static var tokenStride: UInt64 { 0xd134_2543_de82_ef95 }
+
+  /// `Workload.number(ofToken:)` computes the number from the bytes that are written here.
+  @inline(__always)
+  func writeToken(numbered index: UInt64, length: Int, isInvalid: Bool, into output: inout ByteWriter) {
+    var state = tokenKey &+ index &* Self.tokenStride
     var left = length
     if isInvalid {
       output.write(bigEndian: DeviceToken.invalidPrefix)

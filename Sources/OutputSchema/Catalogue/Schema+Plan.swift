@@ -21,7 +21,18 @@ extension Schema {
       # threads = 2
       """#)
 
-  fileprivate static let settings: [Field] = target + workload + pace + connections
+  fileprivate static let settings: [Field] = target + workload + pace + connections + feedback
+
+  private static let polled = "feedback is polled"
+
+  private static let feedback: [Field] = [
+    Field(
+      "poll_feedback", .text, "Feedback service and time between polls, as `127.0.0.1:2196,every=10s`.", when: polled),
+    Field("no_prune", .boolean, "Whether listed tokens are sent to all the same.", when: polled),
+    Field("max_pruned", .integer, "Most tokens of feedback that are remembered.", when: polled),
+    Field("poll_timeout", .text, "Time limit of a poll.", when: polled),
+    Field("max_tuples", .integer, "Most tuples of a poll.", when: polled),
+  ]
 
   /// A search for a capacity sets the pace of each trial itself.
   private static let ofLoad = "the plan is that of a load"

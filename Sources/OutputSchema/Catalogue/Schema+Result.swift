@@ -50,7 +50,42 @@ extension Schema {
     Field("schedule", .object(schedule), "Notifications that were due and never sent.", of: .run),
     Field("error_responses", .countsByStatus, "Error responses by status.", of: .run),
     Field("answers", .object(answers), "Bytes and responses of the gateway that settle no notification.", of: .run),
+    Field(
+      "feedback", .object(feedback), "Polls of the feedback service, and listed tokens.", of: .run,
+      when: "feedback is polled, and the schedule has begun"),
     Field("connections", .connectionCounts, "Attempts, connections, and how they ended.", of: .run),
+  ]
+
+  /// A token is listed when a list that was read to its end has it with a time after its registration.
+  private static let feedback: [Field] = [
+    Field("prunes", .boolean, "Whether notifications to listed tokens were left out; `false` with `--no-prune`."),
+    Field("polls", .integer, "Polls: polls = complete + incomplete + failed."),
+    Field("complete", .integer, "Polls whose list was read to its end."),
+    Field("incomplete", .integer, "Polls whose list was cut off; they list nothing."),
+    Field("failed", .integer, "Polls that read nothing: there was no connection, or it ended in an error."),
+    Field("failures", .map(key: .text, value: .integer), "Incomplete and failed polls by reason, in words."),
+    Field(
+      "tuples", .integer,
+      "Tuples of complete polls: tuples = listed + registered_since + unknown + not_remembered."),
+    Field("listed", .integer, "Tuples that list a token of the load after its registration, the start of the run."),
+    Field("registered_since", .integer, "Tuples whose token was registered at their time, or after it: it stays."),
+    Field("unknown", .integer, "Tuples with a token that the load does not have."),
+    Field("not_remembered", .integer, "Tuples with a token beyond the limit of `--max-pruned`: it stays."),
+    Field("tuples_cut_off", .integer, "Whole tuples of incomplete polls; in no other count."),
+    Field(
+      "tokens", .integer, "Distinct tokens of the load in complete lists.",
+      when: "all were remembered, and the polls are of one run"),
+    Field("listed_tokens", .integer, "Distinct tokens that are listed.", when: "the polls are of one run"),
+    Field(
+      "sent_to_listed", .integer,
+      "Sendings to tokens that were listed before they were written; with pruning, what was in batches already."),
+    Field(
+      "rejected_listed", .integer, "Rejections with status 8 of sendings to tokens that were listed by then."),
+    Field("discarded_by_listed", .integer, "Sendings that these rejections discarded."),
+    Field("rejected_other", .integer, "Rejections with status 8 of sendings to other tokens."),
+    Field(
+      "pruned_unproven", .integer,
+      "The part of the pruned notifications that was written before and may have been accepted."),
   ]
 
   private static let figures: [Field] = [
@@ -82,7 +117,7 @@ extension Schema {
     Field(
       "outcome",
       .values([
-        "proven": "All that was due was sent, and the fate of each notification is known.",
+        "proven": "All that was due was sent or pruned, and the fate of each notification is known.",
         "unproven": "Something is open; `reasons` says what.",
         "failed": "Nothing was accepted, the run was abandoned early, or not all connections came up.",
       ]), "Outcome of the run.", since: "0.2"),
@@ -107,7 +142,7 @@ extension Schema {
   ]
 
   private static let invariant: [Field] = [
-    Field("name", .text, "The equation, as `generated = accepted + rejected + unknown + abandoned`."),
+    Field("name", .text, "The equation, as `written = accepted + rejected + discarded + unknown`."),
     Field("holds", .boolean, "Whether it holds."),
     Field("detail", .text, "The same with the numbers."),
   ]

@@ -9,6 +9,10 @@ extension Schema {
     Field("errors", .integer, "Error responses.", of: .second),
     Field("errors_by_status", .countsByStatus, "The parts of `errors` with each status.", of: .second),
     Field("skipped", .integer, "Left out because they would have been late.", of: .second),
+    Field(
+      "pruned", .integer, "Left out because feedback lists their token.", of: .second, when: "feedback is polled"),
+    Field(
+      "feedback_tuples", .integer, "Tuples of the polls that were completed.", of: .second, when: "feedback is polled"),
     Field("opened", .integer, "Connections that came up.", of: .second),
     Field("closed", .integer, "Connections that ended.", of: .second),
     Field(

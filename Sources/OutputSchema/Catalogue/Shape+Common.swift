@@ -129,7 +129,7 @@ extension Shape {
   static let notificationCounts = named(
     Definition(
       "notification counts",
-      "Distinct notifications by their final fate: generated = accepted + rejected + unknown + abandoned.",
+      "Distinct notifications by their final fate: generated = accepted + rejected + unknown + abandoned + pruned.",
       .object([
         Field("generated", .integer, "Notifications that were taken from the workload."),
         Field("accepted", .integer, "Proven accepted: an error response or a marker names a later one."),
@@ -137,7 +137,11 @@ extension Shape {
         Field("unknown", .integer, "Their connection's end left them open, and they were not sent again."),
         Field("abandoned", .integer, "Given up at the limit of attempts or at the end of the run."),
         Field(
-          "unproven", .integer, "The part of `unknown` and `abandoned` that was written and may have been accepted.",
+          "pruned", .integer, "Left out because the feedback service had listed their token.",
+          when: "feedback is polled"),
+        Field(
+          "unproven", .integer,
+          "The part of `unknown`, `abandoned` and `pruned` that was written and may have been accepted.",
           since: "0.2"),
       ])))
 

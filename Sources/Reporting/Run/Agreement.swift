@@ -18,6 +18,8 @@ struct Agreement {
     case near(less: [Allowance], more: [Allowance])
     /// The gateway's may be lower, because some never arrived, or higher by at most this many.
     case lessOrMore([Allowance])
+    /// The service's may be higher, because lists were cut off.
+    case cutOff
     case none
 
     /// Notifications that may be in the gateway's number and are not in this side's.
@@ -34,6 +36,7 @@ struct Agreement {
           : ours.subtractingReportingOverflow(theirs).partialValue <= Self.sum(less)
       case .lessOrMore(let allowed):
         theirs <= ours || theirs.subtractingReportingOverflow(ours).partialValue <= Self.sum(allowed)
+      case .cutOff: theirs >= ours
       case .none: theirs == 0
       }
     }
@@ -41,6 +44,7 @@ struct Agreement {
     var text: String {
       switch self {
       case .none: "none"
+      case .cutOff: "the service's is not less; more, because lists were cut off"
       case .more(let allowed):
         Self.sum(allowed) == 0 ? "equal" : "the gateway's is more by \(Self.words(allowed)) at most"
       case .near(let less, let more):
@@ -93,6 +97,17 @@ struct Agreement {
     add(
       "malformed frames", result.binary.errorResponses["128"] ?? 0, gateway.binary.malformed,
       sendsMalformed ? .more([markers, unknown]) : .none)
+    if let feedback = result.feedback { addFeedback(feedback, ledger.feedback) }
+  }
+
+  /// Of lists that were cut off the service may have sent more, and of the connections of failed polls it may know.
+  private mutating func addFeedback(_ feedback: RunResult.Feedback, _ theirs: Ledger.Feedback) {
+    let isCutOff = feedback.incomplete > 0 || feedback.failed > 0
+    let polls = feedback.complete.addingReportingOverflow(feedback.incomplete).partialValue
+    add("feedback tuples", feedback.tuples, theirs.tuplesSent, isCutOff ? .cutOff : .more([]))
+    add("feedback polls", polls, theirs.connections, .more([(feedback.failed, "that failed here")]))
+    // The service counts a list as read when this machine's kernel has taken it.
+    add("feedback lists read", feedback.complete, theirs.completed, isCutOff ? .cutOff : .more([]))
   }
 
   private mutating func add(_ name: String, _ ours: Int, _ theirs: Int, _ rule: Rule) {

@@ -56,6 +56,7 @@ extension RunReport {
       Prose(written > 0 ? "\(significant(bytes / written, 3)) B each" : ""))
     lagRows(&table)
     errorRows(&table)
+    pruningRows(&table)
     var blocks: [Block] = [.table(table)]
     blocks += remarks(interval).map { .paragraph($0) }
     return Section("What this says about capacity", blocks)

@@ -47,7 +47,7 @@ extension RunReport {
     blocks.append(
       .paragraph(
         .strong("\(grouped(notifications.generated))")
-          + " notifications were generated: \(grouped(notifications.accepted)) accepted, \(grouped(notifications.rejected)) rejected, \(grouped(notifications.unknown)) unknown, \(grouped(notifications.abandoned)) abandoned. \(grouped(result.sendings.written)) were written, \(grouped(result.sendings.resent)) of them for a second time or more: \(grouped(result.sendings.discarded)) sendings were discarded, and \(grouped(result.sendings.unknown)) left open."
+          + " notifications were generated: \(grouped(notifications.accepted)) accepted, \(grouped(notifications.rejected)) rejected, \(grouped(notifications.unknown)) unknown, \(grouped(notifications.abandoned)) abandoned\(notifications.pruned.map { ", \(grouped($0)) pruned" } ?? ""). \(grouped(result.sendings.written)) were written, \(grouped(result.sendings.resent)) of them for a second time or more: \(grouped(result.sendings.discarded)) sendings were discarded, and \(grouped(result.sendings.unknown)) left open."
       ))
     if !result.verdict.thresholds.isEmpty {
       var table = Table([.init("threshold"), .init("value", .right), .init("")])

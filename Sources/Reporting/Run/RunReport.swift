@@ -21,7 +21,9 @@ public struct RunReport: Sendable {
 
   /// The report as a page.
   public var page: Page {
-    var sections = [verdict, capacity, setup, phases, throughput, lag, errors, connections, batches, resources]
+    var sections = [verdict, capacity, setup, phases, throughput, lag, errors]
+    if let feedback { sections.append(feedback) }
+    sections += [connections, batches, resources]
     if let baseline { sections.append(comparison(with: baseline)) }
     sections += [warnings, glossary]
     return Page(

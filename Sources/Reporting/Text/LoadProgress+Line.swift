@@ -9,10 +9,10 @@ extension LoadProgress {
     parts += [
       "written \(rate(writtenPerSecond)) (\(grouped(written)))",
       "accepted \(rate(acceptedPerSecond)) (\(grouped(accepted)))",
-      "errors \(grouped(errors))", "connections \(grouped(connections))",
+      "errors \(grouped(errors))", pruned.map { "pruned \(grouped($0))" }, "connections \(grouped(connections))",
       "lag p99 \(Unit.microseconds.text(Double(sendLag99)))",
       "cpu \(Int(nearest: (cpu * 100).rounded())) %",
-    ]
+    ].compactMap { $0 }
     return parts.joined(separator: "  ")
   }
 }

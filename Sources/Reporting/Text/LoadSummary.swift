@@ -15,7 +15,7 @@ package struct LoadSummary: Sendable {
       result.measuredS > 0
         ? "rate           \(rates(result)), limited by the \(result.verdict.limitedBy.rawValue)"
         : "rate           \(result.merged?.together == false ? "none: the segments did not run together" : "not measured")",
-      "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned",
+      "notifications  \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned\(notifications.pruned.map { " + \(grouped($0)) pruned" } ?? "")",
       "sendings       \(grouped(sendings.written)) = \(grouped(sendings.accepted)) accepted + \(grouped(sendings.rejected)) rejected + \(grouped(sendings.discarded)) discarded + \(grouped(sendings.unknown)) unknown; \(grouped(sendings.resent)) of them again, \(counted(sendings.binary.markers, "marker"))",
     ]
     if let replay = result.replay {
@@ -37,6 +37,7 @@ package struct LoadSummary: Sendable {
         "other answers  \(grouped(result.binary.answers.unresolved)) with unknown identifiers, \(grouped(result.binary.answers.strayBytes)) B that are not error responses"
       )
     }
+    if let feedback = result.feedback { lines += Self.lines(of: feedback) }
     let closed = connections.closed.positive.sorted.map { "\(grouped($0.count)) \($0.name)" }
     lines.append(
       "connections    \(grouped(connections.opened)) opened, \(grouped(connections.resumed)) resumed, \(grouped(connections.failed)) failed\(reason(connections)); closed: \(closed.isEmpty ? "-" : closed.joined(separator: ", "))"
@@ -44,6 +45,18 @@ package struct LoadSummary: Sendable {
     if let refused = connections.refused, refused > 0 {
       lines.append("refused        \(grouped(refused)) of the opened connections, before anything on them was settled")
     }
+    return lines
+  }
+
+  private static func lines(of feedback: RunResult.Feedback) -> [String] {
+    var lines = [
+      "feedback       \(counted(feedback.polls, "poll")): \(grouped(feedback.complete)) complete, \(grouped(feedback.incomplete)) incomplete, \(grouped(feedback.failed)) failed; \(counted(feedback.tuples, "tuple")): \(grouped(feedback.listed)) listed, \(grouped(feedback.registeredSince)) registered since, \(grouped(feedback.unknown)) unknown, \(grouped(feedback.notRemembered)) not remembered"
+    ]
+    guard feedback.listed > 0 else { return lines }
+    let tokens = feedback.listedTokens.map { "\(grouped($0)) tokens; " } ?? ""
+    lines.append(
+      "listed         \(tokens)\(counted(feedback.sentToListed, "sending")) to them, \(grouped(feedback.rejectedListed)) rejected with status 8, \(grouped(feedback.discardedByListed)) discarded by that"
+    )
     return lines
   }
 

@@ -22,6 +22,7 @@ struct EffectivePlan {
     addPace(command.pace, plan)
     addConnections(command.connections, plan)
     addProof(plan)
+    if let poll = command.feedback.pollFeedback { addFeedback(command.feedback, poll) }
     if !command.result.threshold.isEmpty {
       add("threshold", .list(command.result.threshold.map(\.threshold.expression)))
     }
@@ -135,6 +136,14 @@ struct EffectivePlan {
     number("unsettled_memory", plan.unsettledMemory)
     flag("leave_unknown", !plan.resendsUnknown)
     number("timeline", plan.timelineLimit)
+  }
+
+  private mutating func addFeedback(_ options: FeedbackOptions, _ poll: PollArgument) {
+    text("poll_feedback", poll.defaultValueDescription)
+    flag("no_prune", options.noPrune)
+    number("max_pruned", options.maxPruned.value)
+    time("poll_timeout", options.pollTimeout.duration)
+    number("max_tuples", options.maxTuples.value)
   }
 
   // MARK: values as they are typed

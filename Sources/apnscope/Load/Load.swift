@@ -39,6 +39,12 @@ struct Load: AsyncParsableCommand {
       program of 10 ms and more are recorded; when they exceed 1 % of the measured phase, or one exceeds 50 ms, a warning \
       says that lags include them.
 
+      --poll-feedback reads the list of the feedback service every so often, as a provider should. A token is listed when \
+      a list that was read to its end has it with a time after its registration, which is the start of the run; a tuple \
+      of the same second may be older, and does not count. Notifications to listed tokens are left out and counted as \
+      pruned, also those that would be sent again: the schedule and all other notifications stay as they are. \
+      --no-prune only counts. A poll that was cut off or is not possible lists nothing, and is a warning.
+
       Standard output is the summary (or the result, --format json); on a terminal, standard error shows one line a \
       second. The result (--output) also has every histogram with its counts, a series by second, each phase, and when \
       each connection was up (--timeline); the file is replaced atomically. During the run the books are saved every few \
@@ -64,8 +70,9 @@ struct Load: AsyncParsableCommand {
           apnscope load --identity ids --replay - --speed 10
         apnscope load --identity ids --rate 10k/s --print-plan > nightly.toml
         apnscope load --plan nightly.toml --history runs.sqlite
+        apnscope load --identity ids --rate 5k/s --poll-feedback localhost
 
-      A run is proven when every due notification was sent and the fate of each is known: "markers leave nothing unknown" \
+      A run is proven when every due notification was sent or pruned and the fate of each is known: "markers leave nothing unknown" \
       has a ✓ then. Lines with ! are warnings, lines with ✗ are failures: nothing was accepted, the run was abandoned, or \
       not all connections came up. With --markers off nothing can be proven.
 
@@ -86,6 +93,7 @@ struct Load: AsyncParsableCommand {
   @OptionGroup(title: "When") var pace: PaceOptions
   @OptionGroup(title: "Replay of a recorded trace") var replay: ReplayOptions
   @OptionGroup(title: "Connections") var connections: ConnectionOptions
+  @OptionGroup(title: "Feedback") var feedback: FeedbackOptions
   @OptionGroup(title: "Result") var result: ResultOptions
 
   @Option(
@@ -101,6 +109,9 @@ struct Load: AsyncParsableCommand {
     if replay.replay != nil, let other = (workload.given + pace.given).first {
       throw ValidationError("--replay and --\(other) exclude each other: a replay is sent as recorded.")
     }
+    if replay.replay != nil, feedback.pollFeedback != nil {
+      throw ValidationError("--replay and --poll-feedback exclude each other: a replay is sent as recorded.")
+    }
   }
 
   /// Requirements of options that a plan file may meet instead of the command line.
@@ -108,6 +119,7 @@ struct Load: AsyncParsableCommand {
     try target.requireIdentity()
     try pace.requireSchedule()
     try replay.requireReplay()
+    try feedback.requirePolls()
     if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
       throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
     }
@@ -123,7 +135,7 @@ struct Load: AsyncParsableCommand {
       alternatives: [
         ("identity", ["plain"]), ("rate", ["rate-per-connection", "stage"]), ("rate-per-connection", ["stage"]),
         ("payload", ["payload-from", "payload-template"]), ("payload-from", ["payload-template"]),
-        ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded),
+        ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded), ("poll-feedback", ["replay", "speed"]),
       ])
     try merged.requireCompanions()
     try merged.checkFiles(plan: plan)
@@ -148,6 +160,7 @@ struct Load: AsyncParsableCommand {
     connections.apply(to: &plan)
     try pace.apply(to: &plan)
     try replay.apply(to: &plan, hasDuration: pace.duration != nil)
+    try feedback.apply(to: &plan, target)
     plan.timelineLimit = result.timeline.value
     return plan
   }

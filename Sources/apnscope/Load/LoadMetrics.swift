@@ -11,7 +11,7 @@ extension LoadSnapshot {
     func labelled(_ label: Metric.LabelName, _ counts: [String: Int]) -> [Metric.Sample] {
       counts.sorted { $0.key < $1.key }.map { .init(labels: [label: $0.key], .integer($0.value)) }
     }
-    return [
+    return feedbackMetrics + [
       counter("apnscope_load_generated_total", "Notifications taken from the workload.", notifications.generated),
       counter("apnscope_load_accepted_total", "Notifications proven accepted.", notifications.accepted),
       counter("apnscope_load_rejected_total", "Notifications rejected.", notifications.rejected),
@@ -43,6 +43,26 @@ extension LoadSnapshot {
       Metric(
         .gauge, "apnscope_load_phase", help: "1 for the phase that the run is in.",
         samples: Self.phases.map { .init(labels: ["phase": $0], .integer($0 == phase ? 1 : 0)) }),
+    ]
+  }
+
+  /// Only of loads that poll the feedback service.
+  private var feedbackMetrics: [Metric] {
+    guard let feedback else { return [] }
+    func counter(_ name: Metric.Name, _ help: String, _ count: Int) -> Metric {
+      Metric(.counter, name, help: help, .integer(count))
+    }
+    let polls = ["complete": feedback.complete, "incomplete": feedback.incomplete, "failed": feedback.failed]
+    return [
+      Metric(
+        .counter, "apnscope_load_feedback_polls_total", help: "Polls of the feedback service that have ended.",
+        samples: polls.sorted { $0.key < $1.key }.map { .init(labels: ["end": $0.key], .integer($0.value)) }),
+      counter("apnscope_load_feedback_tuples_total", "Tuples of complete polls.", feedback.tuples),
+      Metric(
+        .gauge, "apnscope_load_listed_tokens", help: "Tokens of the load that feedback lists.",
+        .integer(feedback.listedTokens ?? 0)),
+      counter("apnscope_load_pruned_total", "Notifications to listed tokens that were left out.", pruned),
+      counter("apnscope_load_sent_to_listed_total", "Sendings to listed tokens.", feedback.sentToListed),
     ]
   }
 }

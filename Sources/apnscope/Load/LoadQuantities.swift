@@ -80,7 +80,10 @@ struct GatewayArgument: Quantity {
 
   var defaultValueDescription: String { "\(address)" }
 
-  init?(argument: String) {
+  init?(argument: String) { self.init(argument: argument, usualPort: Self.usualPort) }
+
+  /// - Parameter usualPort: the port if none is typed.
+  init?(argument: String, usualPort: Int) {
     if let both = ListeningAddress(argument: argument)?.address {
       guard both.port > 0 else { return nil }
       address = both
@@ -95,7 +98,7 @@ struct GatewayArgument: Quantity {
     else {
       return nil
     }
-    address = .init(host: String(host), port: Self.usualPort)
+    address = .init(host: String(host), port: usualPort)
   }
 
   static func guess(_ text: String) -> String? {

@@ -24,7 +24,8 @@ struct LoadRun {
       return try output.check()
     }
     try Descriptors.require(
-      connections: plan.connections.count, threads: plan.threads, endpoints: command.result.metrics == nil ? 0 : 1)
+      connections: plan.connections.count, threads: plan.threads, endpoints: command.result.metrics == nil ? 0 : 1,
+      pollsFeedback: plan.feedback != nil)
     try command.target.lookUp(for: &plan)
     let runner = try make(plan)
     let file = try command.result.file.map { try WholeDocument($0) }

@@ -40,7 +40,7 @@ struct ReplayOptions: ParsableArguments {
   var replayLimit = Count(100_000_000)
 
   /// Options that a replay leaves nothing to.
-  static let excluded = WorkloadOptions.described + PaceOptions.paced
+  static let excluded = WorkloadOptions.described + PaceOptions.paced + FeedbackOptions.names
 
   func requireReplay() throws {
     if replay == nil, speed != nil { throw ValidationError("--speed needs --replay.") }

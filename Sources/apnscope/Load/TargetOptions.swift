@@ -93,27 +93,33 @@ struct TargetOptions: ParsableArguments {
     plan.gateway.port = gateway.address.port
     plan.resumesSessions = resume == .on
     plan.verifiesName = !noVerify
-    if let literal = GatewayAddresses(literal: plan.gateway.host, port: plan.gateway.port) { try judge(literal) }
+    if let literal = GatewayAddresses(literal: plan.gateway.host, port: plan.gateway.port) {
+      try judge(literal, named: plan.gateway.host)
+    }
   }
 
-  /// Resolves the gateway's name once: the addresses checked here are those connected to.
+  /// Resolves the names of the gateway and the feedback service once: the addresses checked here are those connected to.
   ///
   /// Throws when an address is remote and not allowed; reports an error and throws an exit code when there is none.
   func lookUp(for plan: inout LoadPlan) throws {
-    let gateway = plan.gateway
+    plan.gateway.addresses = try addresses(of: plan.gateway)
+    if let feedback = plan.feedback { plan.feedback?.service.addresses = try addresses(of: feedback.service) }
+  }
+
+  private func addresses(of gateway: LoadPlan.Gateway) throws -> GatewayAddresses {
     do {
       let addresses = try GatewayAddresses(host: gateway.host, port: gateway.port)
-      try judge(addresses)
-      plan.gateway.addresses = addresses
+      try judge(addresses, named: gateway.host)
+      return addresses
     } catch let error as GatewayAddresses.LookupError {
       complain("\(gateway.host): \(error)")
       throw ExitStatus.unavailable
     }
   }
 
-  func judge(_ addresses: GatewayAddresses) throws {
+  /// Throws when one of a host's addresses is remote, unless that is allowed.
+  func judge(_ addresses: GatewayAddresses, named host: String) throws {
     guard !allowRemote, let foreign = addresses.foreign else { return }
-    let host = gateway.address.host
     throw ValidationError(
       "\(host)\(foreign == host ? "" : ", which is \(foreign),") is not this machine. Load on other people's systems needs their consent: say --allow-remote if you have it."
     )

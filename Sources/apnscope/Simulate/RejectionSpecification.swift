@@ -7,7 +7,7 @@ import PushModel
 /// `tokens=FILE`.
 struct RejectionSpecification: Quantity {
   static let notation =
-    "every=N, probability=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10)"
+    "every=N, probability=P, uninstalled=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10)"
 
   private enum Condition {
     case ready(Behavior.RejectionRule.Condition)
@@ -36,6 +36,9 @@ struct RejectionSpecification: Quantity {
       case "probability":
         guard let share = Share(argument: pair[1]) else { return nil }
         condition = .ready(.probability(share.value))
+      case "uninstalled":
+        guard let share = Share(argument: pair[1]) else { return nil }
+        condition = .ready(.uninstalled(share.value))
       case "prefix":
         guard let bytes = hexadecimal(pair[1]), !bytes.isEmpty else { return nil }
         condition = .ready(.prefix(bytes))
