@@ -15,7 +15,7 @@ public final class RunHistory: Sendable {
   /// Seconds that an append waits for another one.
   private static let patience = 5.0
 
-  private let database: DatabaseQueue
+  let database: DatabaseQueue
   private let path: String
 
   /// A row of the history.
@@ -250,7 +250,7 @@ public final class RunHistory: Sendable {
   }
 
   /// `nil` when the column is missing or has another type, e.g. written by another program.
-  private static func value<Value: DatabaseValueConvertible>(_ row: Row, _ name: String) -> Value? {
+  static func value<Value: DatabaseValueConvertible>(_ row: Row, _ name: String) -> Value? {
     guard row.hasColumn(name), let stored = row[name] as DatabaseValue? else { return nil }
     return Value.fromDatabaseValue(stored)
   }
