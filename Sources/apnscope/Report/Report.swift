@@ -8,10 +8,7 @@ import Reporting
 struct Report: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Create a report of a result or a trace: one HTML page, and the same as Markdown.",
-    usage: """
-      apnscope report [<options>] <file> ... --output <folder>
-      apnscope report [<options>] <capacity.json> <questions> [--output <folder>]
-      """,
+    usage: "apnscope report [<options>] <file> ... --output <folder>",
     discussion: """
       Writes into a folder: report.html, a self-contained page without scripts, light or dark like the reader's system, for \
       screens, phones and paper; report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
