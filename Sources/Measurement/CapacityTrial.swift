@@ -14,6 +14,31 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
     case connections, batch, errors
     /// One more point, which a fit has to predict.
     case check
+    /// All connections opened at once, with full handshakes.
+    case storm
+  }
+
+  /// The beginning of a trial, in which its connections are opened, with the counts of that time alone but for `up`.
+  public struct Opening: Sendable, Equatable, Codable {
+    /// Seconds until every connection had been established, or no more were waited for.
+    public var seconds = 0.0
+    /// The time over which the attempts to connect were spread.
+    public var staggerS = 0.0
+    /// Connections that were established, and the part of them that resumed a session.
+    public var opened = 0
+    public var resumed = 0
+    /// Attempts to connect that failed.
+    public var failed = 0
+    /// Connections that the gateway took, as far as the whole trial shows.
+    public var up = 0
+    /// Full TLS handshakes, from the TCP connection to their end; absent without any.
+    public var handshakeP50Us: Int?
+    public var handshakeP99Us: Int?
+    /// Cores of this process in use.
+    public var cpuCores = 0.0
+    /// Share of the time in which its threads were runnable and had no processor.
+    public var waitedShare = 0.0
+    package init() {}
   }
 
   /// The verdict on a trial.
@@ -52,6 +77,8 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var connectionsOpened = 0
   public var connectionsFailed = 0
   public var writtenBytes = 0
+  /// How its connections were opened; absent in documents from before 0.3.
+  public var opening: Opening?
 
   /// Written in the measured phase.
   public var writtenPerS = 0.0

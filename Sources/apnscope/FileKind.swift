@@ -61,7 +61,7 @@ enum FileKind: Equatable {
     case .keyLog: "is a key log; give it with --keys and a capture"
     case .result("load"): "is a result of 'apnscope load', which 'apnscope report', 'compare' and 'merge' read"
     case .result("simulate"):
-      "is a ledger of 'apnscope simulate', for 'apnscope report --ledger' with a result of 'apnscope load'"
+      "is a ledger of 'apnscope simulate', which 'apnscope report' and 'compare' read, and 'report --ledger' with a result of 'apnscope load'"
     case .result("inspect"):
       "is an inspection of 'apnscope inspect --format json', which 'apnscope merge' reads"
     case .result("capacity"): "is a result of 'apnscope capacity', which 'apnscope report' reads"

@@ -136,13 +136,108 @@ struct CapacityCommandTests {
     }
   }
 
+  private static let kept = Command.traces.deletingLastPathComponent()
+    .appending(path: "Reports/capacity/capacity.json").path
+
+  @Test("A document answers questions that its search was not made with, on the terminal, as JSON and on a page")
+  func questions() throws {
+    try Command.inFolder { command in
+      let target = try command.run("report", Self.kept, "--target", "80M", "--within", "10m")
+      #expect(target.status == 0 && target.errors.isEmpty, "\(target.errors)")
+      #expect(target.output.contains("80,000,000 take 8.36 min at that rate, which a trial held for 11 s"))
+      #expect(target.output.contains("within 10 min: 133,333/s, 3 connections (between measured values), 2 hosts"))
+      #expect(!target.output.contains("50,000,000"))
+      try command.write(Array("seconds,rate\n0,1000\n60,200000\n90,90000\n200,0\n".utf8), "a,b.csv")
+      let late = try command.run("report", Self.kept, "--demand", "a,b.csv,factor=1.5", "--output", "out")
+      #expect(late.status == 0 && late.output.contains("a,b.csv times 1.5: 23,940,000 in 5.17 min"), "\(late.errors)")
+      #expect(late.output.contains("it does not fit: up to 4,209,605 notifications wait, at most 26.4 s each"))
+      #expect(late.output.contains("the last one is out 9.36 s after the last was due"), "\(late.output)")
+      let page = try command.read("out/report.html")
+      #expect(page.contains("Demand over capacity") && page.contains("Backlog"))
+      // The copy is the document as it was.
+      #expect(try command.read("out/capacity.json") == String(contentsOfFile: Self.kept, encoding: .utf8))
+      let json = try command.run("report", Self.kept, "--demand", "a,b.csv", "--storm", "100,1k", "--format", "json")
+      try command.write(Array(json.output.utf8), "asked.json")
+      let asked = try document(command, "asked.json")
+      #expect(asked.demand?.source == "a,b.csv" && asked.demand?.factor == 1 && asked.storms == [100, 1_000])
+      let analysis = CapacityAnalysis(asked)
+      #expect(analysis.demand?.verdict == .late && analysis.storms?.allSatisfy { $0.seconds == nil } == true)
+      // What was asked once is asked again, and another question takes its place.
+      let again = try command.run("report", "asked.json", "--demand", "a,b.csv,factor=0.5")
+      #expect(again.output.contains("it fits: the peak, 100,000/s, leaves 37.4 %"), "\(again.output)")
+      #expect(again.output.contains("100 connections at once: no answer"), "\(again.output)")
+    }
+  }
+
+  @Test("A demand from a recording, and what is no demand: 64, 65 or 66")
+  func demands() throws {
+    try Command.inFolder { command in
+      let capture = Command.traces.appending(path: "plain-error.pcap").path
+      let inspection = try command.run("inspect", "--format", "json", capture)
+      try command.write(Array(inspection.output.utf8), "inspection.json")
+      let sent = try #require(try JSONSerialization.jsonObject(with: Data(inspection.output.utf8)) as? [String: Any])
+      let count = try #require((sent["summary"] as? [String: Any])?["notifications"] as? Int)
+      let outcome = try command.run("report", Self.kept, "--demand", "inspection.json,factor=2")
+      #expect(
+        outcome.status == 0 && outcome.output.contains("inspection.json times 2: \(2 * count) in "),
+        "\(outcome.output)\(outcome.errors)")
+      try command.write(Array("time,rate\n1,2\nx,3\n".utf8), "bad.csv")
+      try command.write(Array(#"{"schema":1,"kind":"load"}"#.utf8), "load.json")
+      for (arguments, status, text) in [
+        (["--demand", "bad.csv"], 65, "bad.csv: line 3: expected seconds or a time"),
+        (["--demand", "load.json"], 65, "is a result of 'load', not of 'inspect'"),
+        (["--demand", capture], 65, "expected a demand: an inspection, a CSV or a history"),
+        (["--demand", "none.csv"], 66, "none.csv"), (["--demand", "bad.csv,kind=load"], 65, "is not a history"),
+        (["--demand", "bad.csv,factor=0"], 64, "factor=N (above 0)"), (["--demand", ",factor=2"], 64, "a file"),
+        (["--demand", "bad.csv", "--max-demand-steps", "1"], 64, "--max-demand-steps must be 2"),
+        (["--within", "1m"], 64, "--within needs --target"), (["--storm", "0"], 64, "whole numbers from 1"),
+        (["--target", "1", "--format", "json", "--output", "x"], 64, "without --output"),
+        (["--format", "json"], 64, "--output <folder>"), (["--target", "5", "--ledger", "x"], 64, "--ledger"),
+      ] as [([String], Int32, String)] {
+        let outcome = try command.run(["report", Self.kept] + arguments)
+        #expect(outcome.status == status && outcome.errors.contains(text), "\(arguments): \(outcome.errors)")
+      }
+      let other = try command.run("report", "inspection.json", "--target", "5")
+      #expect(other.status == 65, "\(other.errors)")
+      let recording = try command.run("report", capture, "--target", "5", "--output", "x")
+      #expect(recording.status == 64 && recording.errors.contains("for a result of 'apnscope capacity'"))
+    }
+  }
+
+  @Test("A storm opens all connections at once, and tells when all were back")
+  func storm() throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(Array("seconds,rate\n0,5\n60,5\n".utf8), "d.csv")
+      let (outcome, document) = try search(
+        [
+          "--trial", "500ms", "--settle", "100ms", "--confirm", "500ms", "--lag-limit", "10m", "--max-trials", "2",
+          "--storm", "20", "--demand", "d.csv",
+        ], in: command)
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let trial = try #require(document.trials.last)
+      let opening = try #require(trial.opening)
+      #expect(trial.purpose == .storm && trial.connections == 20 && opening.staggerS == 0)
+      #expect(opening.opened == 20 && opening.resumed == 0 && opening.seconds > 0 && opening.handshakeP99Us != nil)
+      // Other trials open theirs one after the other.
+      #expect(document.trials.dropLast().allSatisfy { $0.purpose == .storm || $0.opening?.staggerS == 0.1 })
+      #expect(document.storms == [20] && document.demand?.source == "d.csv")
+      if opening.up == 20 {
+        #expect(outcome.output.contains("20 connections at once: all back after "), "\(outcome.output)")
+        #expect(try command.read("out/report.html").contains("Reconnect storms"))
+      }
+      let more = try command.run("report", "out/capacity.json", "--storm", "41")
+      #expect(more.output.contains("41 connections at once: no answer"), "\(more.output)")
+    }
+  }
+
   @Test("A dry run says what would be done, and does nothing")
   func dryRun() throws {
     try SimulatorProcess.inFolder { command in
       let outcome = try command.run(
         "capacity", "--identity", "ids", "--gateway", "127.0.0.1:1", "--dry-run", "--connections-sweep", "1,2,4",
-        "--error-sweep", "none")
+        "--error-sweep", "none", "--storm", "100")
       #expect(outcome.status == 0, "\(outcome.errors)")
+      #expect(outcome.lines.contains { $0.contains("storm") && $0.contains("connections at once: 100") })
       #expect(outcome.lines.contains { $0.hasPrefix("3") && $0.contains("confirm, above") && $0.contains("32s") })
       #expect(outcome.lines.contains { $0.contains("connections: 1, 2, 4") })
       #expect(outcome.lines.contains { $0.contains("check") && $0.contains("connections: 6") })

@@ -133,4 +133,44 @@ struct CompareCommandTests {
       }
     }
   }
+
+  private func write(_ ledger: Ledger, _ name: String, in command: Command) throws {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    try encoder.encode(ledger).write(to: command.folder.appending(path: name))
+  }
+
+  @Test("Ledgers are compared as loads are; both kinds together are not, nor by figures of the other")
+  func ledgers() throws {
+    try Command.inFolder { command in
+      for number in 1...5 {
+        for (side, rejected) in [("a", 10 + number), ("b", 30 + number)] {
+          var ledger = Ledger()
+          ledger.started = "2026-11-27T10:00:0\(number).\(side == "a" ? "1" : "2")00Z"
+          (ledger.gateway.received, ledger.gateway.accepted) = (1_000, 1_000 - rejected)
+          ledger.gateway.rejected = ["8": rejected]
+          try write(ledger, "\(side)\(number).json", in: command)
+        }
+      }
+      try write(1_000, "run.json", in: command)
+      let outcome = try command.shell("$apnscope compare a?.json -- b?.json")
+      #expect(outcome.status == 0 && outcome.lines[0].hasPrefix("A  5 ledgers: a1.json"), "\(outcome.errors)")
+      #expect(outcome.lines.contains { $0.hasPrefix("rejected_share") && $0.hasSuffix("worse") }, "\(outcome.output)")
+      let json = try command.run("compare", "a1.json", "b1.json", "--format", "json")
+      #expect(json.output.contains("\"of\" : \"simulate\""), "\(json.output)")
+      #expect(try command.shell("$apnscope compare --fail-on worse a?.json -- b?.json").status == 99)
+      #expect(
+        try command.shell("$apnscope compare --fail-on worse --figure accepted_share b?.json -- a?.json").status == 0)
+      for (arguments, status, text) in [
+        ("a1.json run.json", 65, "a1.json: is a ledger of 'simulate', and run.json is a result of 'load'"),
+        ("run.json a1.json", 65, "only results of one kind are compared"),
+        ("a1.json none.json", 66, "none.json"), ("--figure send_lag_p99 a1.json b1.json", 64, "ledgers have no figure"),
+        ("--figure rejected_share run.json run.json", 64, "results of a load have no figure 'rejected_share'"),
+        ("--figure rejectedshare a1.json b1.json", 64, "Did you mean 'rejected_share'?"),
+      ] as [(String, Int32, String)] {
+        let outcome = try command.shell("$apnscope compare \(arguments)")
+        #expect(outcome.status == status && outcome.errors.contains(text), "\(arguments): \(outcome.errors)")
+      }
+    }
+  }
 }

@@ -39,6 +39,42 @@ struct HistoryCommandTests {
     }
   }
 
+  @Test("A simulator appends its ledger, which is listed, given back, and laid over a capacity as a demand")
+  func ledgers() throws {
+    try SimulatorProcess.inFolder { command in
+      for number in 1...2 {
+        let simulator = try SimulatorProcess(["--no-feedback", "--history", "runs.sqlite"], in: command)
+        let load = try RunningProcess(
+          Command.path,
+          [
+            "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "\(number)00",
+            "--history", "runs.sqlite",
+          ] + LoadProcess.patience, in: command.folder
+        ).end()
+        #expect(load.status == 0, "\(load.errors)")
+        let ledger = try simulator.stop()
+        #expect(ledger.gateway.accepted == number * 100)
+      }
+      let list = try command.run("history", "runs.sqlite", "--kind", "simulate")
+      #expect(list.status == 0 && list.lines.count == 3, "\(list.errors)")
+      #expect(list.lines[0].contains("rejected_share") && !list.lines[0].contains("send_lag_p99"))
+      let shown = try command.run("history", "runs.sqlite", "--show", "2")
+      try command.write(Array(shown.output.utf8), "ledger.json")
+      try expectValid(file: "ledger.json", .ledger, in: command)
+      #expect(try command.run("history", "runs.sqlite", "--figure", "accepted_share").lines.count == 4)
+      let capacity = Command.traces.deletingLastPathComponent().appending(path: "Reports/capacity/capacity.json").path
+      let mixed = try command.run("report", capacity, "--demand", "runs.sqlite")
+      #expect(mixed.status == 65 && mixed.errors.contains("kind=load or kind=simulate"), "\(mixed.errors)")
+      for kind in ["load", "simulate"] {
+        let demand = try command.run("report", capacity, "--demand", "runs.sqlite,kind=\(kind),factor=2")
+        #expect(demand.status == 0 && demand.output.contains("runs.sqlite times 2: "), "\(demand.errors)")
+        #expect(demand.output.contains("it fits: the peak, "), "\(demand.output)")
+      }
+      let before = try command.run("simulate", "--plain", "--gateway", "127.0.0.1:0", "--history", "ledger.json")
+      #expect(before.status == 65 && before.errors.contains("not a history"), "\(before.errors)")
+    }
+  }
+
   @Test("What cannot be used is refused with a reason: 64, 65, 66 or 74; a load says so before it sends")
   func refused() throws {
     try SimulatorProcess.inFolder { command in

@@ -52,7 +52,7 @@ extension Outcome {
     case ("inspect", "json"): return .inspection
     case ("compare", "json"): return .comparison
     case ("load", "json"): return .result
-    case ("capacity", "json"): return .capacity
+    case ("capacity", "json"), ("report", "json"): return .capacity
     case ("lint", "json"): return .judgements
     case ("render", "json"): return .renderings
     default: return nil

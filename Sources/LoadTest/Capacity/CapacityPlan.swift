@@ -23,6 +23,8 @@ public struct CapacityPlan: Sendable {
   public var batchSweep = [1, 4, 16, 64]
   /// The shares of faulty notifications in such trials, from 0 to 1.
   public var errorSweep = [1e-3, 3e-4]
+  /// The numbers of connections that are opened at once, with full handshakes, in a trial each after all others.
+  public var storms: [Int] = []
 
   public init() {}
 
@@ -47,10 +49,16 @@ public struct CapacityPlan: Sendable {
     for share in errorSweep {
       sweeps.append(TrialRequest(purpose: .errors, seconds: trial, faultShare: share))
     }
+    // Last: a gateway that does not survive a storm spoils no other trial.
+    for count in storms {
+      sweeps.append(TrialRequest(purpose: .storm, seconds: min(trial, Self.afterStorm), connections: count))
+    }
     return sweeps
   }
 
   private static let maximumConnections = 100_000
+  /// The measured phase behind a storm, whose figures are those of opening the connections.
+  private static let afterStorm = Duration.seconds(1)
 }
 
 /// The settings of one trial that differ from the common load.
@@ -83,6 +91,9 @@ package struct TrialRequest: Sendable, Equatable {
     plan.warmUp = settling
     if let rate { plan.pace = .scheduled(.constant(rate), isPoisson: false) }
     if let connections { plan.connections.count = connections }
+    if purpose == .storm {
+      (plan.connections.stagger, plan.resumesSessions, plan.warmUp) = (.zero, false, .zero)
+    }
     if let batch { plan.batching.notifications = batch }
     if let faultShare, faultShare > 0 { plan.workload.faults[.missingToken, default: 0] += faultShare }
     // A gateway that was there before may be starting again.

@@ -17,6 +17,7 @@ extension LoadOutcome {
     trial.connectionsOpened = result.connections.opened
     trial.connectionsFailed = result.connections.failed
     trial.writtenBytes = tally.writtenBytes
+    trial.opening = opening
     trial.writtenPerS = result.rates.writtenPerS ?? 0
     let proven = trial.settleS + trial.measuredS + trial.drainS
     trial.acceptedPerS = proven > 0 ? Double(trial.notifications.accepted) / proven : 0
@@ -36,7 +37,7 @@ extension LoadOutcome {
     if result.batches.notifications.count > 0 { trial.perWriteMean = result.batches.notifications.mean }
     if let measured = phase(.measured), measured.seconds > 0 {
       trial.cpuCores = measured.cpu / measured.seconds
-      trial.waitedShare = measured.waited / measured.seconds / Double(max(1, min(plan.threads, plan.connections.count)))
+      trial.waitedShare = measured.waited / measured.seconds / Double(threads)
       let written = trial.writtenPerS * measured.seconds
       if written > 0 { trial.cpuPerNotificationUs = measured.cpu * 1e6 / written }
     }
@@ -48,6 +49,27 @@ extension LoadOutcome {
     let samples = result.series.filter { $0.tS >= begin && $0.tS + 1 <= begin + trial.measuredS + 0.5 }
     trial.backlogPerS = slope(samples.map { ($0.tS, Double($0.backlog)) })
     return trial
+  }
+
+  private var threads: Int { max(1, min(plan.threads, plan.connections.count)) }
+
+  /// The connect phase; `nil` if the run has none.
+  private var opening: CapacityTrial.Opening? {
+    guard let connect = phase(.connect) else { return nil }
+    var opening = CapacityTrial.Opening()
+    opening.seconds = connect.seconds
+    opening.staggerS = plan.connections.stagger / .seconds(1)
+    (opening.opened, opening.resumed) = (connect.tally.everOpened, connect.tally.resumed)
+    (opening.failed, opening.up) = (connect.tally.failed, tally.everUp)
+    let handshakes = connect.measurements.latency.tlsHandshakeUs
+    if handshakes.count > 0 {
+      (opening.handshakeP50Us, opening.handshakeP99Us) = (handshakes.quantile(0.5), handshakes.quantile(0.99))
+    }
+    if connect.seconds > 0 {
+      opening.cpuCores = connect.cpu / connect.seconds
+      opening.waitedShare = connect.waited / connect.seconds / Double(threads)
+    }
+    return opening
   }
 
   /// Of the line that fits best.

@@ -18,6 +18,15 @@ public struct TrialLimits: Sendable {
   /// A trial that keeps all limits has passed, even if the generator was busy. One that does not is void if the
   /// generator had too little processor time or stalled, which may be the cause.
   package func judge(_ trial: inout CapacityTrial, thresholds: [RunResult.Verdict.Threshold] = []) {
+    if trial.purpose == .storm {
+      // What is measured is over when the last connection is open.
+      let waited = trial.opening?.waitedShare ?? 0
+      trial.verdict = waited > Self.tolerableWait ? .void : .measured
+      trial.reasons =
+        waited > Self.tolerableWait
+        ? ["the generator waited for a processor \(share(waited)) of the time until all connections were open"] : []
+      return
+    }
     let trouble = generatorTrouble(trial)
     guard trial.offeredPerS != nil else {
       // In a trial as fast as possible the generator may be busy; other processes may not.

@@ -28,6 +28,11 @@ extension Schema {
         when: "a rate passed, since 0.2"),
       Field("connections", .integer, "Connections over which the rate was found."),
       Field("target", .object(target), "The campaign to plan.", when: "`--target` was given"),
+      Field(
+        "demand", .object(demand), "The demand to lay over the capacity.", when: "`--demand` was given", since: "0.3"),
+      Field(
+        "storms", .array(.integer), "Numbers of connections that open at once (`--storm`).",
+        when: "`--storm` was given", since: "0.3"),
       Field("campaign", .object(target), "The same in documents of schema 1.", until: "0.2"),
       Field("trials", .array(.object(trial)), "The trials in their order."),
       Field("analysis", .object(analysis), "Laws fitted to the trials, and the plan of the campaign."),
@@ -66,6 +71,23 @@ extension Schema {
     Field("within_s", .number, "Time that it may take.", unit: .seconds, when: "`--within` was given"),
   ]
 
+  private static let demand: [Field] = [
+    Field("source", .text, "Name of the file."),
+    Field(
+      "origin",
+      .values([
+        "inspection": "An inspection: what a recording shows as sent.", "table": "A CSV with times and rates.",
+        "history": "A history: what its loads sent, or its simulators received.",
+      ]), "Kind of the file."),
+    Field("factor", .number, "Factor of all rates."),
+    Field("started", .time, "When second 0 is.", when: "the file has such times"),
+    Field("from_s", .array(.number), "Beginnings of steps with one rate each, from 0.", unit: .seconds),
+    Field("per_s", .array(.number), "Rates of the steps, before the factor.", unit: .perSecond),
+    Field("end_s", .number, "End of the last step.", unit: .seconds),
+    Field("error_share", .number, "Rejections in what the file shows.", unit: .share, when: "the file shows it"),
+    Field("notes", .array(.text), "What the file does not show, as sentences."),
+  ]
+
   private static let trial: [Field] = trialSetup + trialCounts + trialFigures
 
   private static let trialSetup: [Field] = [
@@ -78,6 +100,7 @@ extension Schema {
         "connections": "As fast as possible over other numbers of connections.",
         "batch": "As fast as possible with other batches.", "errors": "As fast as possible with errors on purpose.",
         "check": "One more point, which a fit has to predict.",
+        "storm": "All connections opened at once, with full handshakes.",
       ]), "Why the trial was made."),
     Field(
       "verdict",
@@ -103,6 +126,27 @@ extension Schema {
     Field("connections_opened", .integer, "Connections that came up.", of: .trial),
     Field("connections_failed", .integer, "Attempts to connect that failed.", of: .trial),
     Field("written_bytes", .integer, "Plaintext that was written.", unit: .bytes, of: .trial),
+    Field(
+      "opening", .object(opening), "How its connections were opened before its first notification.",
+      when: "it had begun to", since: "0.3"),
+  ]
+
+  private static let opening: [Field] = [
+    Field(
+      "seconds", .number, "Until every connection had been established, or no more were waited for.", unit: .seconds),
+    Field("stagger_s", .number, "Time over which the attempts were spread.", unit: .seconds),
+    Field("opened", .integer, "Connections that were established."),
+    Field("resumed", .integer, "The part of `opened` that resumed a session."),
+    Field("failed", .integer, "Attempts that failed."),
+    Field("up", .integer, "Connections that the gateway took, as far as the whole trial shows."),
+    Field(
+      "handshake_p50_us", .integer, "Median of full TLS handshakes.", unit: .microseconds, when: "there were any"),
+    Field(
+      "handshake_p99_us", .integer, "99th percentile of full TLS handshakes.", unit: .microseconds,
+      when: "there were any"),
+    Field("cpu_cores", .number, "Cores that the process used.", unit: .cores),
+    Field(
+      "waited_share", .number, "Time in which its threads could have run and had no processor.", unit: .share),
   ]
 
   private static let trialFigures: [Field] = [

@@ -4,13 +4,16 @@ extension Schema {
     "comparison", title: "Comparison of results", form: .document,
     text: [
       """
-      `apnscope compare --format json` writes one JSON document: two sets of results of loads, figure by figure, with \
-      medians, their ratio, and of the figures that are judged whether they differ by more than chance.
+      `apnscope compare --format json` writes one JSON document: two sets of results of loads, or of ledgers, figure \
+      by figure, with medians, their ratio, and of the figures that are judged whether they differ by more than chance.
       """
     ],
     root: .object([
       Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
       Field("kind", .word("compare"), "Which document it is."),
+      Field(
+        "of", .values(["load": "Results of loads.", "simulate": "Ledgers of simulators."]),
+        "Kind of the results.", since: "0.3"),
       Field("a", .array(.text), "Names of the results of side A."),
       Field("b", .array(.text), "Names of the results of side B."),
       Field("judged", .array(.text), "Names of the figures that are judged."),

@@ -12,6 +12,8 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   public struct Case: Sendable, Equatable, Encodable {
     /// The share of rejected notifications, from 0 to 1.
     public var errorShare: Double
+    /// The evidence of the rates at this share.
+    public var basis: Basis
     /// Accepted notifications a second on one connection.
     public var perConnectionPerS: Double
     /// Accepted notifications a second on all measured connections together.
@@ -23,12 +25,18 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     public var reconnectsPerS: Double
     /// The seconds that the target's notifications need; `nil` without a target.
     public var secondsForTarget: Double?
-    /// The number of connections needed to finish within the target's time; `nil` without such a time.
+    /// The number of connections needed to finish within the target's time; `nil` without such a time, and when no
+    /// trial proves a number.
     public var connections: Int?
-    /// The number of machines like this one that are needed, and one more, so that one may fail; `nil` as above.
+    /// The evidence of `connections`; `nil` as above.
+    public var connectionsBasis: Basis?
+    /// The number of machines like this one that are needed, and one more, so that one may fail; `nil` as above, and
+    /// when the generator's processor time was not measured.
     public var hosts: Int?
   }
 
+  /// The seconds for which a trial has held the sustained rate, its settling included; `nil`: no trial passed at it.
+  public var heldS: Double?
   /// The measured share of errors without deliberate faults, from 0 to 1.
   public var errorShare: Double
   /// The bound that the share is below with 95 % confidence, 3/n, if there were no errors; otherwise `nil`.
@@ -56,49 +64,51 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     let steady = document.trials.reversed().filter { $0.verdict == .passed && ($0.offeredPerS ?? 0) <= sustained }
       .max { ($0.offeredPerS ?? 0) < ($1.offeredPerS ?? 0) }
     guard let typical = steady ?? free.first else { return nil }
+    heldS = document.heldS
     let errorShare = typical.errorShare
     self.errorShare = errorShare
     let seen = typical.sendings.accepted + typical.sendings.rejected
     if case .lessThan(let bound) = EventShare(events: typical.sendings.rejected, of: seen) { errorShareBelow = bound }
     let law = CapacityAnalysis.goodputLaw(document.trials)?.law
-    let fit = CapacityAnalysis.scalabilityFit(document.trials)
+    let need = ConnectionNeed(document)
     let demand = document.target.flatMap { target in
       target.withinS.map { Double(target.notifications) / $0 }
     }
     let each = Double(typical.writtenBytes) / Double(max(1, typical.sendings.written))
     let onWire = each * Self.overhead
-    let perNotification = (typical.cpuPerNotificationUs ?? 0) / 1e6
     let cores = Double(max(1, document.environment.cores))
     let measuredConnections = document.connections
 
     let measuredRate = steady?.acceptedPerS ?? sustained
 
-    func plan(_ share: Double, _ accepted: Double, _ sendingsEach: Double, _ reconnects: Double) -> Case {
-      let needed = demand.map { ($0 / (accepted / Double(measuredConnections) * Self.headroom)).rounded(.up) }
-      let planned = needed.map { needed -> Int? in
-        let straight = max(1, Int(nearest: min(needed, 1e9)))
-        guard let fit, let demand else { return straight }
-        return Self.connections(demand, straight, fit, accepted, measuredConnections)
-      }
-      let hosts = demand.map { demand in
-        Int(nearest: min(1e9, (demand * sendingsEach * perNotification / (cores * Self.headroom)).rounded(.up))) + 1
+    func plan(_ share: Double, _ basis: Basis, _ accepted: Double, _ sendingsEach: Double, _ reconnects: Double) -> Case
+    {
+      let connections = demand.flatMap { try? need.connections(for: $0, accepted: accepted).get() }
+      var hosts: Int?
+      if connections != nil, let demand, let cost = typical.cpuPerNotificationUs, cost > 0 {
+        let share = demand * sendingsEach * cost / 1e6 / (cores * Self.headroom)
+        hosts = max(2, Int(nearest: min(1e9, share.rounded(.up))) + 1)
       }
       return Case(
-        errorShare: share, perConnectionPerS: accepted / Double(measuredConnections), acceptedPerS: accepted,
-        sendingsEach: sendingsEach, reconnectsPerS: reconnects,
-        secondsForTarget: document.target.map { Double($0.notifications) / accepted }, connections: planned ?? nil,
-        hosts: hosts.map { max(2, $0) })
+        errorShare: share, basis: basis, perConnectionPerS: accepted / Double(measuredConnections),
+        acceptedPerS: accepted, sendingsEach: sendingsEach, reconnectsPerS: reconnects,
+        secondsForTarget: document.target.map { Double($0.notifications) / accepted }, connections: connections?.count,
+        connectionsBasis: connections?.basis, hosts: hosts)
     }
+    let mostErrors = document.trials.filter { $0.verdict != .void }.map(\.errorShare).max() ?? 0
     func predicted(_ share: Double, by law: GoodputLaw) -> Case {
       // With fewer errors than measured, the law would predict a higher rate than any measured one.
       let slower = min(1, law.goodput(errorShare: share) / law.goodput(errorShare: errorShare))
       let accepted = measuredRate * slower
-      return plan(share, accepted, 1 + share * law.discarded, share * (demand ?? accepted))
+      // Trials with intentional errors have about the share that was asked for.
+      let basis: Basis = share <= mostErrors * Self.nearlyTheSame ? .interpolated : .extrapolated
+      return plan(share, basis, accepted, 1 + share * law.discarded, share * (demand ?? accepted))
     }
     let seconds = typical.settleS + typical.measuredS + typical.drainS
     cases = [
       plan(
-        errorShare, measuredRate, Double(typical.sendings.written) / Double(max(1, typical.notifications.accepted)),
+        errorShare, .measured, measuredRate,
+        Double(typical.sendings.written) / Double(max(1, typical.notifications.accepted)),
         seconds > 0 ? Double(typical.errors) / seconds : 0)
     ]
     if let law { cases += [1e-6, 1e-5, 1e-4, 1e-3].map { predicted($0, by: law) } }
@@ -106,31 +116,21 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     networkBitsPerS = (demand ?? sustained) * onWire * 8
     bytesEach = each
     memoryBytes = document.trials.map(\.maxRssBytes).max() ?? 0
-    notes += Self.limits(of: document, law, fit, demand, connections: cases[0].connections)
+    if let demand {
+      switch need.connections(for: demand, accepted: measuredRate) {
+      case .success(let number): notes += need.notes(on: number, for: demand)
+      case .failure(let refusal): notes += need.notes(on: nil, for: demand) + ["\(refusal)"]
+      }
+    }
+    if law == nil { notes.append("\(Self.lack(document)), so the cost of errors is unknown") }
+    if let beyond = cases.first(where: { $0.basis == .extrapolated }) {
+      notes.append(
+        "rates at a share of errors of \(Unit.share.text(beyond.errorShare)) and more are predicted: no trial had more than \(Unit.share.text(mostErrors))"
+      )
+    }
   }
 
-  /// Sentences about figures that are predicted and not measured, or not known.
-  private static func limits(
-    of document: CapacityDocument, _ law: GoodputLaw?, _ fit: ScalabilityFit?, _ demand: Double?, connections: Int?
-  ) -> [String] {
-    var notes: [String] = []
-    let taken = document.trials.filter { $0.verdict != .void }
-    let most = taken.map(\.acceptedPerS).max() ?? 0
-    if let demand, demand > most {
-      notes.append(
-        "\(Unit.perSecond.text(demand)) is more than any trial took (\(Unit.perSecond.text(most))): connections and hosts for it are predicted, not measured"
-      )
-    } else if let connections, let widest = taken.map(\.connections).max(), connections > widest {
-      notes.append("\(grouped(connections)) connections are predicted: no trial had more than \(grouped(widest))")
-    }
-    if law == nil { notes.append("\(lack(document)), so the cost of errors is unknown") }
-    if demand != nil, connections == nil, let fit {
-      notes.append(
-        "the time asked for needs more than twice the \(Int(nearest: fit.largest)) connections that were measured, or more than the gateway sustains: no prediction is made for that many"
-      )
-    }
-    return notes
-  }
+  private static let nearlyTheSame = 1.1
 
   /// The reason why there is no goodput law.
   private static func lack(_ document: CapacityDocument) -> String {
@@ -145,20 +145,6 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   package func shareText(_ one: Case) -> String {
     guard let bound = errorShareBelow, one.errorShare == errorShare else { return Unit.share.text(one.errorShare) }
     return "< " + Unit.share.text(bound)
-  }
-
-  /// The fewest connections that satisfy the demand with headroom by the law over connections; `nil` outside its range.
-  private static func connections(
-    _ demand: Double, _ straight: Int, _ fit: ScalabilityFit, _ accepted: Double, _ measured: Int
-  ) -> Int? {
-    // Bursts are scaled to the sustained rate over the connections of the search.
-    guard let burst = fit.throughput(at: Double(measured)), burst > 0 else { return straight }
-    let factor = accepted / burst
-    let most = Int(nearest: min(2 * fit.largest, 1e9))
-    guard straight <= most else { return nil }
-    return (1...max(1, most)).first { count in
-      (fit.throughput(at: Double(count)) ?? 0) * factor * headroom >= demand
-    }
   }
 
   /// 29 bytes for each TLS record of 16 KiB (TLS 1.2, AES-GCM), and 66 bytes of Ethernet, IP and TCP for 1,448.

@@ -98,23 +98,30 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   public private(set) var batching: Batching?
   /// The plan of a campaign; `nil` when no rate passed.
   public private(set) var plan: CampaignPlan?
+  /// The demand over the capacity; `nil` without a demand, and when no rate passed.
+  public private(set) var demand: DemandForecast?
+  /// How long connections take to be back when all open at once: of the numbers that were asked for, otherwise of
+  /// those that were tried; `nil` when neither was.
+  public private(set) var storms: [StormForecast]?
   /// Sentences about what makes the conclusions doubtful.
   public private(set) var warnings: [String] = []
 
   private enum CodingKeys: String, CodingKey {
     case contradiction, scalability, goodput, batching
     case plan = "campaign"
-    case warnings
+    case demand, storms, warnings
   }
 
   /// Computes all conclusions from the document's trials.
   public init(_ document: CapacityDocument) {
     let trials = document.trials
-    let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
+    let free = Self.free(trials)
     fitScalability(free)
     fitGoodput(free)
     fitBatching(free)
     plan = CampaignPlan(document, self)
+    let storms = StormForecast.all(of: document)
+    if !storms.isEmpty { self.storms = storms }
     findContradiction(document, free)
     let voids = trials.count { $0.verdict == .void && !$0.wasInterrupted }
     if voids > 0 {
@@ -144,6 +151,14 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
       warnings.append(
         "\(busy.count) of \(free.count) bursts were limited by the generator: they may show the law of the generator, not the gateway's"
       )
+    }
+    demand = DemandForecast(document, self)
+  }
+
+  /// Trials as fast as possible that took anything. A storm is short, and says nothing about rates.
+  private static func free(_ trials: [CapacityTrial]) -> [CapacityTrial] {
+    trials.filter {
+      $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 && $0.purpose != .storm
     }
   }
 
@@ -199,7 +214,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   /// The law of one connection, from measurements with and without intentional errors; `nil` without a trial with
   /// errors.
   package static func goodputLaw(_ trials: [CapacityTrial]) -> (law: GoodputLaw, base: CapacityTrial)? {
-    let free = trials.filter { $0.offeredPerS == nil && $0.verdict == .measured && $0.acceptedPerS > 0 }
+    let free = Self.free(trials)
     // The first trial with intentional errors and its counterpart without; otherwise any with the same connections
     // and batch.
     guard let withErrors = free.first(where: { $0.purpose == .errors && $0.faultShare > 0 }) ?? free.first else {

@@ -10,7 +10,10 @@ extension CapacityDocument {
   /// - Parameter footer: how it was made.
   package func page(footer: Prose = "") -> Page {
     let analysis = CapacityAnalysis(self)
-    var sections = [answer(analysis), search]
+    var sections = [answer(analysis)]
+    if let section = demandSection(analysis) { sections.append(section) }
+    if let section = stormSection(analysis) { sections.append(section) }
+    sections.append(search)
     if let section = connectionsSection(analysis) { sections.append(section) }
     if let section = errorsSection(analysis) { sections.append(section) }
     if let section = batchesSection(analysis) { sections.append(section) }
@@ -106,12 +109,13 @@ extension CapacityDocument {
       figures.append(
         Figure(
           "\(Unit.count.text(Double(target.notifications))) take", Unit.seconds.text(first.secondsForTarget ?? 0),
-          note: "over \(connections == 1 ? "1 connection" : "\(connections) connections")"))
+          note: "over \(connections == 1 ? "1 connection" : "\(connections) connections")"
+            + (plan.heldS.map { ", a rate held for \(Unit.seconds.text($0))" } ?? "")))
       if let within = target.withinS {
         figures.append(
           Figure(
             "connections, within \(Unit.seconds.text(within))", first.connections.map { grouped($0) } ?? "not known",
-            note: "at \(Unit.perSecond.text(plan.demandPerS ?? 0))"
+            note: "at \(Unit.perSecond.text(plan.demandPerS ?? 0))\(first.connectionsBasis.remark)"
               + (first.hosts.map { ", from \(grouped($0)) hosts" } ?? "")))
       }
     }

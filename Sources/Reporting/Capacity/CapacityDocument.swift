@@ -71,14 +71,25 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var connections = 1
   /// The campaign to plan; `nil`: none.
   public var target: Target?
+  /// The demand to lay over the capacity; `nil`: none.
+  public var demand: Demand?
+  /// The numbers of connections whose reopening at once is asked for; `nil`: none are.
+  public var storms: [Int]?
   /// The trials, in order: the search's, then the sweeps'.
   public var trials: [CapacityTrial] = []
 
   public init() {}
 
+  /// The seconds for which a trial has held the sustained rate, its settling included; `nil`: no trial passed at it.
+  package var heldS: Double? {
+    guard let sustainedPerS else { return nil }
+    return trials.filter { $0.verdict == .passed && ($0.offeredPerS ?? 0) >= sustainedPerS }
+      .map { $0.settleS + $0.measuredS }.max()
+  }
+
   private enum CodingKeys: String, CodingKey {
     case schema, kind, started, ended, environment, plan, settings, ending, sustainedPerS, sustainedRange, connections
-    case target, trials
+    case target, demand, storms, trials
   }
 
   private enum EarlierKey: String, CodingKey { case campaign }
@@ -102,6 +113,8 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     target =
       try container.decodeIfPresent(Target.self, forKey: .target)
       ?? earlier.decodeIfPresent(Target.self, forKey: .campaign)
+    demand = try container.decodeIfPresent(Demand.self, forKey: .demand)
+    storms = try container.decodeIfPresent([Int].self, forKey: .storms)
     trials = try container.decode([CapacityTrial].self, forKey: .trials)
   }
 
@@ -119,6 +132,8 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     try container.encodeIfPresent(sustainedRange, forKey: .sustainedRange)
     try container.encode(connections, forKey: .connections)
     try container.encodeIfPresent(target, forKey: .target)
+    try container.encodeIfPresent(demand, forKey: .demand)
+    try container.encodeIfPresent(storms, forKey: .storms)
     try container.encode(trials, forKey: .trials)
     var more = encoder.container(keyedBy: AnalysisKey.self)
     try more.encode(CapacityAnalysis(self), forKey: .analysis)

@@ -58,6 +58,8 @@ public struct Comparison: Sendable, Equatable, Encodable {
   /// The version of the document's fields.
   public let schema = 1
   public let kind = "compare"
+  /// The kind of the results: `load` or `simulate`.
+  public let of: String
   /// The names of the runs of side a.
   public let a: [String]
   /// The names of the runs of side b.
@@ -72,7 +74,7 @@ public struct Comparison: Sendable, Equatable, Encodable {
   public let warnings: [String]
 
   private enum CodingKeys: String, CodingKey {
-    case schema, kind, a, b, judged
+    case schema, kind, of, a, b, judged
     case rows = "figures"
     case differences, warnings
   }
@@ -86,38 +88,81 @@ public struct Comparison: Sendable, Equatable, Encodable {
   /// The larger median has to exceed the smaller by this factor. 0 differs from every other value.
   package static let floor = 1.15
 
-  /// Compares the runs of two sides.
+  /// The figures of ledgers that are judged by default: shares, because counts depend on the load.
+  public static let mainLedgerFigures = [
+    "rejected_share", "discarded_share", "may_be_lost_share", "accepted_twice_share",
+  ]
+
+  /// A ledger and its name.
+  public struct LedgerPart: Sendable {
+    public var name: String
+    public var ledger: Ledger
+    public init(_ name: String, _ ledger: Ledger) { (self.name, self.ledger) = (name, ledger) }
+  }
+
+  /// Compares the loads of two sides.
   ///
   /// - Parameters:
   ///   - a: the runs of one side, with their names.
   ///   - b: the runs of the other side.
   ///   - figures: the names of the figures to judge; unknown names are ignored.
   public init(_ a: [RunResult.Part], _ b: [RunResult.Part], judging figures: [String] = mainFigures) {
+    let measures = Measures(a + b)
+    let differences = SetupDifference.between(a.map(\.result), b.map(\.result))
+    self.init(
+      a.map { ($0.name, .load($0.result)) }, b.map { ($0.name, .load($0.result)) }, of: RunResult().kind,
+      RunFigure.all, judging: figures, isDefault: figures == Self.mainFigures, areMixed: measures.areMixed, differences,
+      doubts: measures.warnings,
+      warnings: Self.warnings(ofLoads: a, b, differences)
+        + Self.warnings(ofOrder: a.map(\.result.started), b.map(\.result.started)))
+  }
+
+  /// Compares the ledgers of two sides, with the same statistics.
+  ///
+  /// - Parameters:
+  ///   - a: the ledgers of one side, with their names.
+  ///   - b: the ledgers of the other side.
+  ///   - figures: the names of the figures to judge; unknown names are ignored.
+  public init(ledgers a: [LedgerPart], _ b: [LedgerPart], judging figures: [String] = mainLedgerFigures) {
+    self.init(
+      a.map { ($0.name, .ledger($0.ledger)) }, b.map { ($0.name, .ledger($0.ledger)) }, of: Ledger().kind,
+      RunFigure.ofLedgers, judging: figures, isDefault: figures == Self.mainLedgerFigures, areMixed: false, [],
+      doubts: [],
+      warnings: Self.warnings(ofLedgers: a + b)
+        + Self.warnings(ofOrder: a.map(\.ledger.started), b.map(\.ledger.started)))
+  }
+
+  private typealias Named = (name: String, result: ComparedResult)
+
+  private init(
+    _ a: [Named], _ b: [Named], of kind: String, _ known: [RunFigure], judging figures: [String], isDefault: Bool,
+    areMixed: Bool, _ differences: [SetupDifference], doubts: [String], warnings: [String]
+  ) {
+    self.of = kind
     self.a = a.map(\.name)
     self.b = b.map(\.name)
-    let measures = Measures(a + b)
     let isJudged = Set(figures)
-    let all = RunFigure.all.filter { isJudged.contains($0.name) } + RunFigure.all.filter { !isJudged.contains($0.name) }
+    let all = known.filter { isJudged.contains($0.name) } + known.filter { !isJudged.contains($0.name) }
     var rows = all.compactMap { figure in
       let (first, second) = (a.compactMap { figure.value($0.result) }, b.compactMap { figure.value($0.result) })
       // Requested figures without values are reported.
-      let isAskedFor = isJudged.contains(figure.name) && figures != Self.mainFigures
-      let hasNone = first.isEmpty && second.isEmpty && !isAskedFor
-      return hasNone ? nil : Self.row(figure, first, second)
+      let isAskedFor = isJudged.contains(figure.name) && !isDefault
+      let hasNone =
+        figure.isLeftOutAtZero ? (first + second).allSatisfy { $0 == 0 } : first.isEmpty && second.isEmpty
+      return hasNone && !isAskedFor ? nil : Self.row(figure, first, second)
     }
     for index in rows.indices where rows[index].judgement != .missing && isJudged.contains(rows[index].figure) {
-      rows[index].judgement = measures.areMixed ? .notComparable : .tooFew
+      rows[index].judgement = areMixed ? .notComparable : .tooFew
     }
     Self.judge(&rows)
     self.rows = rows
-    judged = RunFigure.all.map(\.name).filter(isJudged.contains)
-    differences = SetupDifference.between(a.map(\.result), b.map(\.result))
+    judged = known.map(\.name).filter(isJudged.contains)
+    self.differences = differences
     let tests = rows.compactMap { $0.p == nil ? nil : MannWhitney.smallest($0.a.values.count, $0.b.values.count) }
     let missing = rows.filter { isJudged.contains($0.figure) && $0.judgement == .missing }
-    warnings =
+    self.warnings =
       missing.map { "\($0.figure): \($0.a.values.isEmpty && $0.b.values.isEmpty ? "no run" : "only one side") has it" }
-      + measures.warnings + Self.warnings(ofTests: tests) + Self.warnings(ofNumbers: a.count, b.count)
-      + Self.warnings(a, b, differences)
+      + doubts + Self.warnings(ofTests: tests) + Self.warnings(ofNumbers: a.count, b.count) + warnings
   }
 
   /// A row with medians and ratio, not judged.
@@ -154,54 +199,6 @@ public struct Comparison: Sendable, Equatable, Encodable {
     case .lower: return high < low ? .better : .worse
     case .neither, nil: return .different
     }
-  }
-}
-
-extension Comparison {
-  private static func warnings(ofNumbers a: Int, _ b: Int) -> [String] {
-    min(a, b) < fewestRuns
-      ? [
-        "at least \(fewestRuns) runs of each side are needed to separate a difference from chance; there are \(a) and \(b)"
-      ] : []
-  }
-
-  /// - Parameter tests: the smallest p that each could have.
-  private static func warnings(ofTests tests: [Double]) -> [String] {
-    guard let least = tests.min(), least * Double(tests.count) >= significance else { return [] }
-    return ["\(tests.count) figures are judged, too many for so few runs: no difference could be separated from chance"]
-  }
-
-  private static func warnings(
-    _ a: [RunResult.Part], _ b: [RunResult.Part], _ differences: [SetupDifference]
-  ) -> [String] {
-    var warnings: [String] = []
-    let machine = differences.filter(\.isOfTheMachine).map(\.name)
-    if !machine.isEmpty {
-      warnings.append("the runs were made on different machines: \(machine.joined(separator: ", "))")
-    }
-    let load = differences.filter { !$0.isOfTheMachine && SetupDifference.decisive.contains($0.name) }.map(\.name)
-    if !load.isEmpty {
-      warnings.append("the runs did not send the same load: \(load.joined(separator: ", "))")
-    }
-    let mixed = differences.filter(\.isWithinASide).map(\.name)
-    if !mixed.isEmpty { warnings.append("runs of the same side differ: \(mixed.joined(separator: ", "))") }
-    for part in a + b {
-      if part.result.verdict.invariants.contains(where: { !$0.holds }) {
-        warnings.append("\(part.name): the books do not balance")
-      }
-      if part.result.verdict.limitedBy == .generator {
-        warnings.append("\(part.name): limited by the generator, so its rates are not the gateway's")
-      }
-    }
-    let begun = (a.map { ($0.result.started, 0) } + b.map { ($0.result.started, 1) }).filter { !$0.0.isEmpty }
-      .sorted { $0.0 < $1.0 }.map(\.1)
-    let changes = zip(begun, begun.dropFirst()).count { $0 != $1 }
-    if min(a.count, b.count) >= fewestRuns, changes == 1 {
-      warnings.append(
-        "all runs of one side came before the other's, so the difference includes changes of the machine; alternate the sides (A B B A …)"
-      )
-    }
-    return warnings
   }
 }
 

@@ -1,5 +1,11 @@
 import Measurement
 
+/// A result of one of the kinds that are compared and followed.
+package enum ComparedResult: Sendable {
+  case load(RunResult)
+  case ledger(Ledger)
+}
+
 /// A number that runs are compared and followed by.
 package struct RunFigure: Sendable {
   package enum Better: String, Sendable, Codable { case higher, lower, neither }
@@ -8,22 +14,38 @@ package struct RunFigure: Sendable {
   package let unit: Unit
   /// The direction that is an improvement.
   package let better: Better
-  /// `nil` when the run has nothing that it could be of, as an error latency without errors.
-  package let value: @Sendable (RunResult) -> Double?
+  /// Whether a comparison leaves it out when it is 0 in all runs, because there are many of its kind.
+  package private(set) var isLeftOutAtZero = false
+  private let compute: @Sendable (ComparedResult) -> Double?
 
+  /// A figure of loads.
   package init(
     _ name: String, _ unit: Unit, _ better: Better, _ value: @escaping @Sendable (RunResult) -> Double?
   ) {
-    self.name = name
-    self.unit = unit
-    self.better = better
-    self.value = value
+    (self.name, self.unit, self.better) = (name, unit, better)
+    compute = { if case .load(let result) = $0 { value(result) } else { nil } }
   }
 
-  /// The figure of this name.
-  package static func named(_ name: String) -> RunFigure? { all.first { $0.name == name } }
+  /// A figure of ledgers.
+  init(
+    ofLedger name: String, _ unit: Unit, _ better: Better, isLeftOutAtZero: Bool = false,
+    _ value: @escaping @Sendable (Ledger) -> Double?
+  ) {
+    (self.name, self.unit, self.better, self.isLeftOutAtZero) = (name, unit, better, isLeftOutAtZero)
+    compute = { if case .ledger(let ledger) = $0 { value(ledger) } else { nil } }
+  }
 
-  /// The most informative figures, in the order in which they are shown.
+  /// `nil` when the run has nothing that it could be of, as an error latency without errors.
+  package func value(_ result: ComparedResult) -> Double? { compute(result) }
+  package func value(_ result: RunResult) -> Double? { compute(.load(result)) }
+  package func value(_ ledger: Ledger) -> Double? { compute(.ledger(ledger)) }
+
+  /// The figure of this name.
+  package static func named(_ name: String) -> RunFigure? {
+    all.first { $0.name == name } ?? ofLedgers.first { $0.name == name }
+  }
+
+  /// The most informative figures of loads, in the order in which they are shown.
   package static let all: [RunFigure] = {
     func quantile(
       _ name: String, _ share: Double, _ unit: Unit, _ histogram: @escaping @Sendable (RunResult) -> LatencyHistogram

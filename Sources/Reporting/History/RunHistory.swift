@@ -5,8 +5,8 @@ import Measurement
 
 /// Results of many runs in one SQLite file: each row has the main figures as columns, and the whole document.
 ///
-/// Table `run` has one row per run: `id`, `kind` (load, capacity), `started`, `apnscope`, `host`, `command`, the
-/// figures of `RunFigure.all` and `sustained_per_s` as REAL (times in microseconds), and `document`, the JSON. Any
+/// Table `run` has one row per run: `id`, `kind` (load, capacity, simulate), `started`, `apnscope`, `host`, `command`, the
+/// figures of `RunFigure.all`, `RunFigure.ofLedgers` and `sustained_per_s` as REAL (times in microseconds), and `document`, the JSON. Any
 /// SQLite program can read it; several processes may append at the same time.
 public final class RunHistory: Sendable {
   /// "apnh" in the header identifies the file as a history.
@@ -15,14 +15,14 @@ public final class RunHistory: Sendable {
   /// Seconds that an append waits for another one.
   private static let patience = 5.0
 
-  private let database: DatabaseQueue
+  let database: DatabaseQueue
   private let path: String
 
   /// A row of the history.
   public struct Run: Sendable, Equatable {
     /// The run's number, from 1, in the order in which runs were appended.
     public var number: Int
-    /// `load` or `capacity`.
+    /// `load`, `capacity` or `simulate`.
     public var kind: String
     /// The time of the start: UTC, RFC 3339.
     public var started: String
@@ -64,7 +64,7 @@ public final class RunHistory: Sendable {
   }
 
   /// The names of figures that a history has columns for.
-  package static let figureNames = RunFigure.all.map(\.name) + ["sustained_per_s"]
+  package static let figureNames = RunFigure.all.map(\.name) + ["sustained_per_s"] + RunFigure.ofLedgers.map(\.name)
 
   /// Opens a history to append to, and creates the file if missing.
   public init(appendingTo path: String) throws(HistoryError) {
@@ -181,6 +181,15 @@ public final class RunHistory: Sendable {
     try append(result.kind, result.started, result.environment, figures, document)
   }
 
+  /// Appends the ledger of a simulator, likewise.
+  ///
+  /// - Parameter environment: of the simulator, which the ledger does not have.
+  public func append(_ ledger: Ledger, of environment: Environment, document: String) throws(HistoryError) {
+    var figures: [String: Double] = [:]
+    for figure in RunFigure.ofLedgers { figures[figure.name] = figure.value(ledger) }
+    try append(ledger.kind, ledger.started, environment, figures, document)
+  }
+
   private func append(
     _ kind: String, _ started: String, _ environment: Environment, _ figures: [String: Double], _ document: String
   ) throws(HistoryError) {
@@ -250,7 +259,7 @@ public final class RunHistory: Sendable {
   }
 
   /// `nil` when the column is missing or has another type, e.g. written by another program.
-  private static func value<Value: DatabaseValueConvertible>(_ row: Row, _ name: String) -> Value? {
+  static func value<Value: DatabaseValueConvertible>(_ row: Row, _ name: String) -> Value? {
     guard row.hasColumn(name), let stored = row[name] as DatabaseValue? else { return nil }
     return Value.fromDatabaseValue(stored)
   }

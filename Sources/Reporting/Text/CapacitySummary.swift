@@ -8,6 +8,9 @@ package struct CapacitySummary: Sendable {
     let analysis = CapacityAnalysis(document)
     var lines = [document.conclusion]
     if let plan = analysis.plan { lines += Self.campaign(plan, document.target) }
+    lines += Self.unanswered(document, analysis)
+    if let demand = document.demand, let forecast = analysis.demand { lines += Self.demand(demand, forecast) }
+    lines += (analysis.storms ?? []).map(Self.storm)
     lines += Self.laws(analysis)
     if let plan = analysis.plan, plan.cases.count > 1 { lines += aligned(Self.cases(plan)) }
     if let law = analysis.batching { lines.append(Self.batches(law)) }
@@ -15,7 +18,11 @@ package struct CapacitySummary: Sendable {
       .map { verdict in (verdict, document.trials.count { $0.verdict == verdict }) }.filter { $0.1 > 0 }
     lines.append(
       "trials         \(document.trials.count): \(verdicts.map { "\($0.1) \($0.0.rawValue)" }.joined(separator: ", "))")
-    lines += (analysis.warnings + (analysis.plan?.notes ?? [])).map { "! \($0)" }
+    let storms = (analysis.storms ?? []).flatMap { storm in
+      storm.notes.map { "\(grouped(storm.connections)) at once: \($0)" }
+    }
+    let notes = (analysis.plan?.notes ?? []) + (analysis.demand?.notes ?? []) + storms
+    lines += (analysis.warnings + notes).map { "! \($0)" }
     text = lines.joined(separator: "\n")
   }
 
@@ -23,9 +30,12 @@ package struct CapacitySummary: Sendable {
     var lines: [String] = []
     if let target, let first = plan.cases.first {
       let time = first.secondsForTarget.map(Unit.seconds.text) ?? "-"
-      lines.append("target         \(grouped(target.notifications)) take \(time) at that rate")
+      let held = plan.heldS.map { ", which a trial held for \(Unit.seconds.text($0))" } ?? ""
+      lines.append("target         \(grouped(target.notifications)) take \(time) at that rate\(held)")
       if let within = target.withinS, let demand = plan.demandPerS {
-        let needs = first.connections.map { counted($0, "connection") } ?? "more connections than were measured"
+        let needs =
+          first.connections.map { "\(counted($0, "connection"))\(first.connectionsBasis.remark)" }
+          ?? "no trial proves how many connections"
         let hosts = first.hosts.map { ", \($0) hosts like this one (one may fail)" } ?? ""
         lines.append(
           "               within \(Unit.seconds.text(within)): \(Unit.perSecond.text(demand)), \(needs)\(hosts)")
@@ -35,6 +45,55 @@ package struct CapacitySummary: Sendable {
       "network        \(Unit.bytesPerSecond.text(plan.networkBitsPerS / 8)), \(fixed(plan.bytesEach, 0)) B a notification before TLS; generator \(Unit.bytes.text(Double(plan.memoryBytes)))"
     )
     return lines
+  }
+
+  /// The questions to which there is no answer, because no rate passed.
+  private static func unanswered(_ document: CapacityDocument, _ analysis: CapacityAnalysis) -> [String] {
+    var lines: [String] = []
+    if document.target != nil, analysis.plan == nil { lines.append("target         no answer: no rate passed") }
+    if document.demand != nil, analysis.demand == nil { lines.append("demand         no answer: no rate passed") }
+    return lines
+  }
+
+  private static func demand(_ demand: Demand, _ forecast: DemandForecast) -> [String] {
+    let factor = demand.factor == 1 ? "" : " times \(significant(demand.factor, 4))"
+    let count = grouped(forecast.notifications)
+    var lines = [
+      "demand         \(demand.source)\(factor): \(count) in \(Unit.seconds.text(forecast.lengthS)), \(Unit.perSecond.text(forecast.meanPerS)) on average, at most \(Unit.perSecond.text(forecast.peakPerS))\(demand.place(of: forecast.peakAtS))",
+      "               \(forecast.sentence)",
+    ]
+    if forecast.verdict != .fits {
+      if forecast.verdict == .uncertain {
+        lines.append("               at the sustained rate: \(DemandForecast.backlog(forecast.atSustained, demand))")
+      }
+      if let lower = forecast.atLower {
+        lines.append(
+          "               at \(Unit.perSecond.text(lower.capacityPerS)), the lower end of its range: \(DemandForecast.backlog(lower, demand))"
+        )
+      }
+    }
+    if let connections = forecast.connections {
+      lines.append(
+        "               connections for the peak: \(grouped(connections))\(forecast.connectionsBasis.remark)")
+    }
+    if let storm = forecast.storm {
+      lines.append(
+        "               a storm of \(counted(storm.connections, "connection")) at the peak\(Optional(storm.basis).remark): up to \(grouped(storm.largest)) wait, over after \(Unit.seconds.text(storm.overAfterS))"
+      )
+    }
+    return lines
+  }
+
+  private static func storm(_ storm: StormForecast) -> String {
+    let name = "storm          \(counted(storm.connections, "connection")) at once"
+    guard let seconds = storm.seconds else { return "\(name): no answer" }
+    var line = "\(name): all back after \(Unit.seconds.text(seconds))\(storm.basis.remark)"
+    if let rate = storm.handshakesPerS { line += ", \(Unit.perSecond.text(rate.rounded()))" }
+    if let middle = storm.handshakeP50Us, let high = storm.handshakeP99Us {
+      line +=
+        ", handshakes p50 \(Unit.microseconds.text(Double(middle))), p99 \(Unit.microseconds.text(Double(high)))"
+    }
+    return line
   }
 
   /// The laws of connections and errors, each with its check.
@@ -85,6 +144,7 @@ package struct CapacitySummary: Sendable {
     switch trial.purpose {
     case .connections, .check: what = counted(trial.connections, "connection")
     case .batch: what = "\(trial.batch ?? 0) a write"
+    case .storm: what = "\(grouped(trial.connections)) at once"
     case .errors: what = "\(Unit.share.text(trial.faultShare)) bad"
     default: break
     }

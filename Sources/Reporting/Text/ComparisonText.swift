@@ -1,11 +1,13 @@
+import Measurement
+
 /// A comparison on a terminal.
 package struct ComparisonText: Sendable {
   package let text: String
 
   package init(_ comparison: Comparison) {
     var lines = [
-      "A  \(Self.runs(comparison.a))",
-      "B  \(Self.runs(comparison.b))",
+      "A  \(Self.runs(comparison.a, comparison.of))",
+      "B  \(Self.runs(comparison.b, comparison.of))",
       "",
     ]
     var table = [["judged", "A", "B", "B / A", "p", "p (Holm)", ""]]
@@ -33,9 +35,9 @@ package struct ComparisonText: Sendable {
     ]
   }
 
-  private static func runs(_ names: [String]) -> String {
+  private static func runs(_ names: [String], _ kind: String) -> String {
     let shown = names.prefix(4).joined(separator: " ")
-    let count = names.count == 1 ? "1 run" : "\(names.count) runs"
+    let count = counted(names.count, kind == Ledger().kind ? "ledger" : "run")
     return "\(count): \(shown)\(names.count > 4 ? " …" : "")"
   }
 

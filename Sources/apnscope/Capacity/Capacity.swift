@@ -22,7 +22,16 @@ struct Capacity: AsyncParsableCommand {
       bad notifications, to fit the universal scalability law over connections, the goodput law over errors, and F/b + V \
       over batches. Each law is checked against one more measured point, and both numbers are shown. --target asks how \
       long a number of notifications takes, --within how many connections and hosts send it in time. No prediction is made \
-      for more than twice the measured connections.
+      for more than twice the measured connections, and none for more than the search had when no law was fitted.
+
+      --demand lays a demand over the capacity: rates over time from 'apnscope inspect --format json', from a CSV with \
+      the columns time (or seconds) and rate, where each rate lasts until the next line, or from the runs of a history. \
+      What exceeds the sustained rate waits and is sent in order: shown are whether the demand fits, the headroom at its \
+      peak, the largest and the longest backlog, the longest delay, and when the last one is out. It fits only if the \
+      peak is not above the range of the sustained rate. A recording shows what was sent, not what was due: a sender that \
+      its gateway slowed down shows less. --storm opens that many connections at once, with full handshakes, as after a \
+      restart of the gateway: how long until all are back. 'apnscope report capacity.json' answers --target, --within, \
+      --demand and --storm from the document, without another search.
 
       Standard output is a summary (or the document, --format json); standard error has one line for each trial. --output \
       creates a directory with capacity.json, report.html, and report.md with its charts; 'apnscope report capacity.json' \
@@ -36,17 +45,19 @@ struct Capacity: AsyncParsableCommand {
       Examples:
         apnscope capacity --identity ids --connections 4 --output capacity
         apnscope capacity --identity ids --target 50M --within 10m
+        apnscope capacity --identity ids --demand monday.json,factor=2
+        apnscope capacity --identity ids --storm 1k
         apnscope capacity --identity ids --dry-run
         apnscope capacity --identity ids --trial 3s --confirm 10s \\
           --batch-sweep none --error-sweep none
         apnscope capacity --identity ids --payload-from records.jsonl \\
           --threshold 'send_lag_p999<100ms'
 
-      Exit codes: 0 a rate was found; 64 usage; 65 a certificate or file of records cannot be used; 66 cannot open a file; \
+      Exit codes: 0 a rate was found; 64 usage; 65 a certificate, a demand or a file of records cannot be used; 66 cannot open a file; \
       69 the gateway is unreachable; 74 cannot write; 99 no rate passed; 130 interrupted (completed trials are written).
       """)
 
-  @OptionGroup(title: "Question") var question: QuestionOptions
+  @OptionGroup(title: "Questions") var questions: CapacityQuestions
   @OptionGroup(title: "Trials") var trials: TrialOptions
   @OptionGroup(title: "What passes") var limits: PassOptions
   @OptionGroup(title: "Where to") var target: TargetOptions
@@ -56,16 +67,6 @@ struct Capacity: AsyncParsableCommand {
 
   @Flag(help: "Print the trials and how long they will take, and exit.")
   var dryRun = false
-
-  struct QuestionOptions: ParsableArguments {
-    @Option(
-      name: .customLong("target"), help: ArgumentHelp("Notifications of a campaign, e.g. 50M.", valueName: "count"),
-      transform: Count.parse)
-    var count: Count?
-
-    @Option(help: ArgumentHelp("Time for the campaign, e.g. 10m.", valueName: "time"), transform: TimeSpan.parse)
-    var within: TimeSpan?
-  }
 
   struct DocumentOptions: ParsableArguments {
     @Option(
@@ -87,13 +88,6 @@ struct Capacity: AsyncParsableCommand {
   func validate() throws {
     try target.requireIdentity()
     try requireFolder(result.output)
-    if let count = question.count, count.value < 1 {
-      throw ValidationError("--target must be at least 1 (got \(count.value)).")
-    }
-    if question.within != nil, question.count == nil { throw ValidationError("--within needs --target.") }
-    if let within = question.within, within.duration <= .zero {
-      throw ValidationError("--within must be more than 0s.")
-    }
     guard (0.001...0.5).contains(trials.precision.value) else {
       throw ValidationError("--precision must be 0.1% to 50%.")
     }
@@ -124,13 +118,14 @@ struct Capacity: AsyncParsableCommand {
     plan.connectionsSweep = trials.connectionsSweep.values
     plan.batchSweep = trials.batchSweep.values
     plan.errorSweep = trials.errorSweep.values
+    plan.storms = questions.storm?.values ?? []
     return plan
   }
 
   private func checkFiles() throws {
     let pages = result.output.map { ReportFolder.pages(in: $0) + [Paths.path(of: "capacity.json", in: $0)] } ?? []
     try refuseConflicts(
-      reading: target.files + (workload.payloadFrom.map { [$0] } ?? []),
+      reading: target.files + questions.files + (workload.payloadFrom.map { [$0] } ?? []),
       writing: pages.map { ("--output", $0) } + [
         ("--history", result.history), ("--keylog", target.keylog), FilesInUse.standardOutput,
       ])

@@ -30,6 +30,7 @@ struct CapacityRun {
       output.say(schedule.text)
       return try output.check()
     }
+    var document = try blank(plan)
     try Descriptors.require(
       connections: schedule.maximumConnections(plan), threads: plan.threads, endpoints: 0)
     try command.target.lookUp(for: &plan)
@@ -42,7 +43,7 @@ struct CapacityRun {
     let signals = await StopSignals { stop.request() }
     defer { signals.end() }
 
-    var document = try blank(plan)
+    document.started = now()
     let status = status
     var runner = CapacityRunner(
       search, load: plan, environment: Apnscope.environment([]), stop: stop
@@ -76,7 +77,6 @@ struct CapacityRun {
   /// The document without trials.
   private func blank(_ plan: LoadPlan) throws -> CapacityDocument {
     var document = CapacityDocument()
-    document.started = now()
     document.environment = Apnscope.environment(Report.command)
     // The settings that load has too, by the same names.
     var load = try Load.parse(["--plain"])
@@ -91,9 +91,7 @@ struct CapacityRun {
     document.settings.errorLimit = command.limits.errorLimit.value
     document.settings.resentLimit = command.limits.resentLimit.value
     document.connections = plan.connections.count
-    document.target = command.question.count.map {
-      .init(notifications: $0.value, withinS: command.question.within.map { $0.duration / .seconds(1) })
-    }
+    try command.questions.apply(to: &document)
     return document
   }
 

@@ -25,19 +25,23 @@ struct CapacitySchedule {
     rows.append([
       "\(long)", "confirm, above", seconds(settle + plan.confirmation), "at the rate found, and one step above",
     ])
-    for purpose in [CapacityTrial.Purpose.connections, .check, .batch, .errors] {
+    for purpose in [CapacityTrial.Purpose.connections, .check, .batch, .errors, .storm] {
       let part = sweeps.filter { $0.purpose == purpose }
       guard !part.isEmpty else { continue }
       let what =
         switch purpose {
         case .batch: "notifications per write: \(part.compactMap(\.batch).map { "\($0)" }.joined(separator: ", "))"
         case .errors: "share of errors: \(part.compactMap(\.faultShare).map { "\($0)" }.joined(separator: ", "))"
+        case .storm: "connections at once: \(part.compactMap(\.connections).map { "\($0)" }.joined(separator: ", "))"
         default: "connections: \(part.compactMap(\.connections).map { "\($0)" }.joined(separator: ", "))"
         }
-      rows.append(["\(part.count)", purpose.rawValue, seconds(settle + short), what])
+      let each = purpose == .storm ? part[0].seconds : settle + short
+      rows.append(["\(part.count)", purpose.rawValue, seconds(each), what])
     }
+    let storms = sweeps.filter { $0.purpose == .storm }
     let total =
-      (settle + short) * (1 + steps + sweeps.count) + (settle + plan.confirmation) * long
+      (settle + short) * (1 + steps + sweeps.count - storms.count) + (settle + plan.confirmation) * long
+      + storms.reduce(.zero) { $0 + $1.seconds }
     text =
       (aligned(rows) + [
         "about \(Unit.seconds.text(total / .seconds(1))) in all; void trials are repeated, at most \(plan.maximumTrials) for the search"

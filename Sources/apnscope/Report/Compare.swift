@@ -8,8 +8,8 @@ struct Compare: ParsableCommand {
     abstract: "Tell whether two sets of runs differ by more than chance.",
     usage: "apnscope compare [<options>] <a> … -- <b> …",
     discussion: """
-      Each file is a result of 'apnscope load --output'. Those before -- are side A, those after it side B; two files alone \
-      need no --. For each figure it shows the medians of both sides and the ratio of B's to A's.
+      Each file is a result of 'apnscope load --output', or each is a ledger of 'apnscope simulate --ledger'. Those \
+      before -- are side A, those after it side B; two files alone need no --. For each figure it shows the medians of both sides and the ratio of B's to A's.
 
       Four figures are judged: \(Comparison.mainFigures.joined(separator: ", ")); --figure chooses others. p is that of \
       the Mann-Whitney U test, the probability that chance alone separates the sides this far, followed by p with Holm's \
@@ -21,6 +21,10 @@ struct Compare: ParsableCommand {
 
       Runs of apnscope 0.1.0, whose results have no measured_by, are not judged against later ones: their figures are \
       computed differently.
+
+      Of ledgers are judged: \(Comparison.mainLedgerFigures.joined(separator: ", ")); shares are of what was received, or \
+      of the distinct notifications (--verdict). may_be_lost has those that are open and were not seen again beside \
+      those that are proven lost. Counts depend on the load, and ledgers have no settings that could be compared.
 
       Differences between the machines and plans of the runs are listed; there should be only the intended one. A warning \
       is shown when host, kernel, OpenSSL, or the load itself differ.
@@ -35,19 +39,20 @@ struct Compare: ParsableCommand {
       Examples:
         apnscope compare before.json after.json
         apnscope compare a?.json -- b?.json
+        apnscope compare old-sim?.json -- new-sim?.json
         apnscope compare --figure error_p99 --figure recover_p99 a?.json -- b?.json
         apnscope compare --format json a?.json -- b?.json |
           jq '.figures[] | select(.judgement == "worse")'
         apnscope compare --fail-on worse --junit compare.xml a?.json -- b?.json
 
-      Exit codes: 0 done, whatever differs; 64 usage; 65 a file is not a result of a load, or has another schema; 66 cannot \
+      Exit codes: 0 done, whatever differs; 64 usage; 65 a file is no result of a load and no ledger, files are of both kinds, or one has another schema; 66 cannot \
       open a file; 74 cannot write; 99 --fail-on found something.
       """)
 
   // The only strategy that keeps the -- and still accepts options in any position.
   @Argument(
     parsing: .allUnrecognized,
-    help: ArgumentHelp("Results of side A, then --, then those of side B.", valueName: "results"),
+    help: ArgumentHelp("Results or ledgers of side A, then --, then those of side B.", valueName: "results"),
     completion: .file(extensions: ["json"]))
   var results: [String] = []
 
@@ -81,12 +86,12 @@ struct Compare: ParsableCommand {
   @Option(
     name: .customLong("figure"),
     help: ArgumentHelp("Judge this figure; repeatable. Default: the four main ones.", valueName: "name"),
-    completion: .list(RunFigure.all.map(\.name)))
+    completion: .list((RunFigure.all + RunFigure.ofLedgers).map(\.name)))
   var figures: [String] = []
 
   func validate() throws {
     _ = try sides()
-    for figure in figures { try checkFigure(figure, of: RunFigure.all.map(\.name)) }
+    for figure in figures { try checkFigure(figure, of: (RunFigure.all + RunFigure.ofLedgers).map(\.name)) }
   }
 
   private func sides() throws -> (a: [String], b: [String]) {
@@ -110,11 +115,7 @@ struct Compare: ParsableCommand {
   func run() throws {
     let sides = try sides()
     try refuseConflicts(reading: sides.a + sides.b, writing: [("--junit", junit), FilesInUse.standardOutput])
-    func read(_ paths: [String]) throws -> [RunResult.Part] {
-      try paths.map { RunResult.Part($0, try ResultDocument.read($0)) }
-    }
-    let (a, b) = (try read(sides.a), try read(sides.b))
-    let comparison = Comparison(a, b, judging: figures.isEmpty ? Comparison.mainFigures : figures)
+    let comparison = try comparison(sides.a, sides.b)
     let output = try TextOutput()
     let document = try junit.map { try WholeDocument($0) }
     let failing = (failOn ?? .worse).judgements
@@ -126,5 +127,36 @@ struct Compare: ParsableCommand {
     let failures = comparison.sentences(on: failing)
     for failure in failures { complain(failure) }
     if !failures.isEmpty { throw ExitStatus.thresholdFailed }
+  }
+
+  private func comparison(_ a: [String], _ b: [String]) throws -> Comparison {
+    let kinds = (a + b).map { (path: $0, kind: ResultDocument.kindIfAny(of: $0)) }
+    guard let ledger = kinds.first(where: { $0.kind == Ledger().kind }) else {
+      try requireFigures(RunFigure.all, "results of a load")
+      func read(_ paths: [String]) throws -> [RunResult.Part] {
+        try paths.map { RunResult.Part($0, try ResultDocument.read($0)) }
+      }
+      return Comparison(try read(a), try read(b), judging: figures.isEmpty ? Comparison.mainFigures : figures)
+    }
+    if let load = kinds.first(where: { $0.kind == RunResult().kind }) {
+      complain(
+        "\(ledger.path): is a ledger of 'simulate', and \(load.path) is a result of 'load'; only results of one kind are compared"
+      )
+      throw ExitStatus.damaged
+    }
+    try requireFigures(RunFigure.ofLedgers, "ledgers")
+    func read(_ paths: [String]) throws -> [Comparison.LedgerPart] {
+      try paths.map { Comparison.LedgerPart($0, try ResultDocument.readLedger($0)) }
+    }
+    return Comparison(
+      ledgers: try read(a), try read(b), judging: figures.isEmpty ? Comparison.mainLedgerFigures : figures)
+  }
+
+  /// Throws a usage error for a figure that results of this kind do not have.
+  private func requireFigures(_ known: [RunFigure], _ kind: String) throws {
+    for figure in figures where !known.contains(where: { $0.name == figure }) {
+      throw ValidationError(
+        "\(kind) have no figure '\(figure)'. Available: \(known.map(\.name).joined(separator: ", ")).")
+    }
   }
 }

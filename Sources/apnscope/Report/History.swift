@@ -8,8 +8,8 @@ struct History: ParsableCommand {
     abstract: "List the runs in a history, and draw a figure over them.",
     usage: "apnscope history [<options>] <file>",
     discussion: """
-      'apnscope load --history runs.sqlite' and 'apnscope capacity --history runs.sqlite' append their results. This lists \
-      the runs, the newest last, with their main figures; with --figure a single figure, its ratio to the median of those \
+      'apnscope load --history runs.sqlite', and 'capacity' and 'simulate' with the same option, append their results, \
+      'simulate' its ledger. This lists the runs, the newest last, with their main figures; with --figure a single figure, its ratio to the median of those \
       shown, and a line of bars. --output draws it: as a chart (.svg), or as a page with the chart and the runs (.html).
 
       The file is an SQLite database with one table, run: a row for each run, its figures as columns (times in \
@@ -44,7 +44,7 @@ struct History: ParsableCommand {
   @Option(help: ArgumentHelp("Show only this many of the newest runs.", valueName: "count"))
   var last: Int?
 
-  @Option(help: "Show only runs of this kind: load or capacity.")
+  @Option(help: "Show only runs of this kind: load, capacity or simulate.")
   var kind: Kind?
 
   @Option(
@@ -57,7 +57,7 @@ struct History: ParsableCommand {
   @Option(help: ArgumentHelp("Print only the document of this run.", valueName: "run"))
   var show: Int?
 
-  enum Kind: String, CaseIterable, ExpressibleByArgument { case load, capacity }
+  enum Kind: String, CaseIterable, ExpressibleByArgument { case load, capacity, simulate }
 
   func validate() throws {
     if let figure { try checkFigure(figure, of: RunHistory.figureNames) }
@@ -109,7 +109,10 @@ struct History: ParsableCommand {
     } else if let figure {
       try draw(HistoryChart(figure, runs), standard)
     } else {
-      let names = ["accepted_per_s", "send_lag_p99", "error_p99", "cpu_per_notification", "sustained_per_s"]
+      let names = [
+        "accepted_per_s", "send_lag_p99", "error_p99", "cpu_per_notification", "sustained_per_s", "received",
+        "rejected_share", "discarded_share", "may_be_lost",
+      ]
       let shown = names.filter { name in runs.contains { $0.figures[name] != nil } }
       let head = ["run", "started", "kind", "apnscope"] + shown + ["host"]
       let lines = runs.map { run in

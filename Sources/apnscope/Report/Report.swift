@@ -23,7 +23,10 @@ struct Report: ParsableCommand {
       and warnings.
 
       A result of 'apnscope capacity' shows: the answer, the trials of the search, the laws over connections, errors and \
-      batches with their checks, and every trial.
+      batches with their checks, and every trial. --target, --within, --demand and --storm ask it other questions than \
+      the search was made with, and are answered on standard output too, or only there without --output. Answers come \
+      from the trials and their laws; each says whether it was measured or predicted, and where no trial proves one \
+      there is none.
 
       A ledger of 'apnscope simulate' shows what a provider did: the verdict in a sentence, expectations, what became of the \
       notifications, what the provider did after each error, how it sends, devices, feedback and payloads; with --records \
@@ -55,6 +58,8 @@ struct Report: ParsableCommand {
         apnscope report run.json --ledger sim.json --output nightly/
         apnscope report sim.json --records arrived.jsonl --output provider/
         apnscope report capacity.json --output capacity/
+        apnscope report capacity.json --target 80M --within 10m
+        apnscope report capacity.json --demand monday.json,factor=2
         apnscope report run.json --baseline nightly/run.json --output candidate/
         apnscope report --keys sslkeys.log monday.pcapng.gz --output monday/
         apnscope report ring/ --output monday/
@@ -95,8 +100,15 @@ struct Report: ParsableCommand {
     completion: .file(extensions: ["json"]))
   var baseline: String?
 
-  @Option(help: ArgumentHelp("The folder for the report.", valueName: "folder"), completion: .directory)
-  var output: String
+  @Option(
+    help: ArgumentHelp("The folder for the report. Required, but for questions about a capacity.", valueName: "folder"),
+    completion: .directory)
+  var output: String?
+
+  @OptionGroup(title: "Questions about a capacity") var questions: CapacityQuestions
+
+  @Option(help: "Format of the answers on standard output: text, or json (the document with them).")
+  var format = ResultOptions.Format.text
 
   @OptionGroup(title: "Traces")
   var trace: TraceOptions
@@ -130,14 +142,33 @@ struct Report: ParsableCommand {
   func validate() throws {
     if inputs.isEmpty { throw ValidationError("No input. Name a result, records or recordings.") }
     if inputs.count > 1, inputs.contains("-") { throw ValidationError("Standard input (-) is read alone.") }
-    if output.isEmpty { throw ValidationError("--output takes the name of a folder.") }
+    if output == "" { throw ValidationError("--output takes the name of a folder.") }
+    if output == nil, questions.isEmpty {
+      throw ValidationError("Missing expected argument '--output <folder>'")
+    }
+    if format == .json, questions.isEmpty {
+      throw ValidationError("--format json is for answers about a capacity: give --target, --demand or --storm.")
+    }
+    if format == .json, output != nil {
+      throw ValidationError("--format json is for answers on standard output alone, without --output.")
+    }
     try requireFolder(output)
   }
 
   private func checkFiles(_ paths: [String]) throws {
     try refuseConflicts(
-      reading: paths + ledger + [baseline, records].compactMap { $0 } + decoding.secrets.files + redacting.files,
-      writing: ReportFolder.pages(in: output).map { ("--output", $0) } + [FilesInUse.standardOutput])
+      reading: paths + ledger + [baseline, records].compactMap { $0 } + decoding.secrets.files + redacting.files
+        + questions.files,
+      writing: (output.map { ReportFolder.pages(in: $0) } ?? []).map { ("--output", $0) } + [FilesInUse.standardOutput])
+  }
+
+  /// The folder for the report of what is not a capacity.
+  private func folder() throws -> String {
+    guard let output, questions.isEmpty else {
+      throw ValidationError(
+        "--target, --within, --demand and --storm are for a result of 'apnscope capacity'; \(input) is not one.")
+    }
+    return output
   }
 
   func run() throws {
@@ -161,7 +192,7 @@ struct Report: ParsableCommand {
     guard inputs == ["-"] else { return input }
     if !StandardInput.isWholeFile {
       Interrupt.watch()
-      try StandardInput.keep(in: OutputFolder.existing(output)) { Interrupt.isRequested }
+      try StandardInput.keep(in: OutputFolder.existing(output ?? ".")) { Interrupt.isRequested }
     }
     return StandardInput.path
   }
@@ -181,6 +212,7 @@ struct Report: ParsableCommand {
     if kind != .ledger, records != nil {
       throw ValidationError("--records needs a ledger of 'apnscope simulate'; \(input) is not one.")
     }
+    if kind != .capacity { _ = try folder() }
     switch kind {
     case .load: try reportLoad(path)
     case .capacity: try reportCapacity(path)
@@ -197,6 +229,7 @@ struct Report: ParsableCommand {
   }
 
   private func reportRecordings() throws {
+    _ = try folder()
     if !ledger.isEmpty || baseline != nil {
       throw ValidationError("--ledger and --baseline are for results of a load.")
     }
@@ -213,11 +246,12 @@ struct Report: ParsableCommand {
 
   private func reportTrace(_ reading: TraceReading) throws {
     let page = TracePage(reading.report, command: Self.command, rows: trace.rows).page
-    try ReportFolder(output).write(page, copying: [])
+    try ReportFolder(try folder()).write(page, copying: [])
     if reading.code != .success { throw reading.code }
   }
 
   private func reportLoad(_ path: String) throws {
+    let output = try folder()
     let result = try ResultDocument.read(path)
     let report = try RunReport(
       result, ledger: Ledger.merging(try ledger.map { try ResultDocument.readLedger($0) }),
@@ -233,6 +267,7 @@ struct Report: ParsableCommand {
   }
 
   private func reportProvider(_ path: String) throws {
+    let output = try folder()
     if baseline != nil { throw ValidationError("--baseline needs a result of 'apnscope load'; \(input) is a ledger.") }
     let paths = [path] + ledger
     guard let books = Ledger.merging(try paths.map { try ResultDocument.readLedger($0) }) else { return }
@@ -250,10 +285,18 @@ struct Report: ParsableCommand {
       throw ValidationError(
         "--ledger and --baseline need a result of 'apnscope load'; \(input) is a result of 'capacity'.")
     }
-    let document = try ResultDocument.readCapacity(path)
-    try ReportFolder(output).write(
-      document.page(footer: "Made by " + .code(commandLine(Self.command))),
-      copying: [("capacity.json", path)])
+    var document = try ResultDocument.readCapacity(path)
+    try questions.apply(to: &document)
+    let standard = try TextOutput()
+    if !questions.isEmpty {
+      standard.say(format == .json ? try document.jsonDocument() : CapacitySummary(document).text)
+    }
+    if let output {
+      try ReportFolder(output).write(
+        document.page(footer: "Made by " + .code(commandLine(Self.command))),
+        copying: [("capacity.json", path)])
+    }
+    try standard.check()
   }
 
   /// The command line, without the path that the command was started by.

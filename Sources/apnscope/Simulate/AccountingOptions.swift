@@ -15,6 +15,12 @@ struct AccountingOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
+      "Append the ledger to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
+    completion: .file(extensions: ["sqlite"]))
+  var history: String?
+
+  @Option(
+    help: ArgumentHelp(
       """
       Write a record of every notification that arrives, with its fate, and of every answer, as 'decode' does, without \
       packets; with - to standard output, which then has nothing else. The gateway never waits for the file.

@@ -129,7 +129,8 @@ struct Simulate: AsyncParsableCommand {
     try refuseConflicts(
       reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 },
       writing: [
-        ("--ledger", books.ledger), ("--log", books.log), ("--records", OutputFile.file(books.records)),
+        ("--ledger", books.ledger), ("--history", books.history), ("--log", books.log),
+        ("--records", OutputFile.file(books.records)),
         ("--keylog", tls.keylog), ("--ready-file", expectations.readyFile), ("--junit", expectations.junit),
         ("--feedback-list", feedbackListFile), FilesInUse.standardOutput,
       ])

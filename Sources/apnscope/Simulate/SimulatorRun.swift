@@ -31,6 +31,7 @@ struct SimulatorRun {
     }
     let output = try SimulatorOutput(isFree: !command.books.recordsAreOutput)
     let ledgerOutput = try command.books.ledger.map { try WholeDocument($0) }
+    let history = try History.appending(to: command.books.history)
     let junit = try command.expectations.junit.map { try WholeDocument($0) }
     let ready = try command.expectations.readyFile.map { try ReadyFile($0) }
     let list = try feedbackList()
@@ -68,6 +69,11 @@ struct SimulatorRun {
     if !expected.isEmpty { ledger.expectations = expected.map { $0.judge(ledger) } }
     output.say(SimulatorSummary(ledger).text)
     if let ledgerOutput { ledgerOutput.write(try ledger.jsonDocument()) }
+    if let history {
+      do {
+        try history.append(ledger, of: Apnscope.environment(Report.command), document: try ledger.jsonDocument())
+      } catch { problems.append("\(error)") }
+    }
     junit?.write(JUnitReport(suite: "apnscope simulate", ledger.expectations ?? []).text)
     ready?.remove()
     problems += [log?.failure, options.tls?.keyLogFailure.map { "\(command.tls.keylog ?? ""): \($0)" }].compactMap {

@@ -48,6 +48,23 @@ struct CapacityRunnerTests {
     #expect(gateway.loads.allSatisfy { $0.warmUp == .seconds(2) })
   }
 
+  @Test("Storms come last: all connections at once, with full handshakes, and nothing else is measured")
+  func storms() async throws {
+    var plan = searchOnly
+    (plan.storms, plan.errorSweep) = ([50, 200], [1e-3])
+    let gateway = SimulatedCapacity(limit: 10_000)
+    var runner = makeRunner(plan, gateway)
+    try await runner.run()
+    #expect(runner.trials.map(\.purpose).suffix(4) == [.errors, .errors, .storm, .storm])
+    for (load, count) in zip(gateway.loads.suffix(2), [50, 200]) {
+      #expect(load.connections.count == count && load.connections.stagger == .zero && !load.resumesSessions)
+      #expect(load.warmUp == .zero && load.duration == .seconds(1))
+    }
+    #expect(gateway.loads.dropLast(2).allSatisfy { $0.resumesSessions && $0.connections.stagger > .zero })
+    #expect(runner.trials.allSatisfy { $0.opening != nil })
+    #expect(runner.trials.last?.opening?.staggerS == 0 && runner.trials.first?.opening?.staggerS == 0.1)
+  }
+
   @Test("A trial that fails by chance is made again at its rate, and the answer is the same")
   func madeAgain() async throws {
     let gateway = SimulatedCapacity(limit: 10_000) { number, _ in number == 2 ? .slowGateway : nil }

@@ -101,6 +101,21 @@ struct TrialLimitsTests {
     #expect(judged { $0.sendings.resent = 1_200 }.verdict == .passed)
   }
 
+  @Test("Of a storm the time until all connections are open counts, and not what is sent afterwards")
+  func storms() {
+    func storm(opening: Double, sending: Double) -> CapacityTrial {
+      judged { trial in
+        (trial.purpose, trial.offeredPerS, trial.waitedShare) = (.storm, nil, sending)
+        trial.opening = CapacityTrial.Opening()
+        trial.opening?.waitedShare = opening
+      }
+    }
+    #expect(storm(opening: 0.1, sending: 0.9).verdict == .measured)
+    #expect(storm(opening: 0.1, sending: 0.9).reasons.isEmpty)
+    let void = storm(opening: 0.11, sending: 0)
+    #expect(void.verdict == .void && void.reasons.first?.contains("11.0 % of the time until all connections") == true)
+  }
+
   @Test("The user's thresholds count, and without a rate there is nothing to pass")
   func others() {
     var trial = judged { _ in }

@@ -8,7 +8,7 @@ struct CapacityAnalysisTests {
   /// A gateway whose laws are known, and the trials that would be made of it.
   private static let law = GoodputLaw(streamingRate: 10_000, discarded: 40, downtime: 0.02)!
 
-  private static func trial(
+  static func trial(
     _ purpose: CapacityTrial.Purpose, rate: Double, offered: Double? = nil, connections: Int = 1, share: Double = 0,
     cost: Double = 2, batch: Double = 60
   ) -> CapacityTrial {
@@ -38,7 +38,7 @@ struct CapacityAnalysisTests {
     10_000 * count / (1 + 0.05 * (count - 1) + 0.002 * count * (count - 1))
   }
 
-  private static var document: CapacityDocument {
+  static var document: CapacityDocument {
     var document = CapacityDocument()
     document.started = "2026-11-21T10:00:00.000Z"
     document.ending = .found
