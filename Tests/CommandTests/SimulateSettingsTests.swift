@@ -15,7 +15,7 @@ struct SimulateSettingsTests {
     "time": #""20ms""#, "bytes": "40000", "share": "0.25", "count": "3", "host:port": #""127.0.0.1:0""#, "number": "7",
     "topic": #""com.example.app""#, "rule": #"["every=5", "prefix=dead,status=7"]"#, "lengths": "[1, 2, 3]",
     "versions": "1.2", "--file": #""out""#, "--devices-file": #""devices""#, "--feedback-list": #""list""#,
-    "--identity": #""ids""#, "--ciphers": #""ECDHE+AESGCM""#, "--tls13-suites": #""TLS_AES_128_GCM_SHA256""#,
+    "--max-history": #""1MiB""#, "--identity": #""ids""#, "--ciphers": #""ECDHE+AESGCM""#, "--tls13-suites": #""TLS_AES_128_GCM_SHA256""#,
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
     "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
     "--token-length": #""32..64""#, "condition": #"["received>=0"]"#, "year": "2015",
