@@ -47,13 +47,13 @@ struct HistoryCommandTests {
         let load = try RunningProcess(
           Command.path,
           [
-            "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "\(number)00",
-            "--history", "runs.sqlite",
+            "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "\(number)00/s",
+            "--for", "2s", "--history", "runs.sqlite",
           ] + LoadProcess.patience, in: command.folder
         ).end()
         #expect(load.status == 0, "\(load.errors)")
         let ledger = try simulator.stop()
-        #expect(ledger.gateway.accepted == number * 100)
+        #expect(ledger.gateway.accepted == number * 200)
       }
       let list = try command.run("history", "runs.sqlite", "--kind", "simulate")
       #expect(list.status == 0 && list.lines.count == 3, "\(list.errors)")

@@ -43,7 +43,7 @@ struct WrongFileTests {
     ("compare run.json a.pcap.gz", "a.pcap.gz: is compressed, perhaps a packet capture, which 'apnscope inspect'"),
     ("merge records.jsonl", "holds records of 'apnscope decode', which 'apnscope report'"),
     ("merge h.sqlite", "which 'apnscope history' reads"),
-    ("compare run.json sim.json", "sim.json: is a result of 'simulate', not of 'load'"),
+    ("compare run.json sim.json", "sim.json: is a ledger of 'simulate', and run.json is a result of 'load'"),
     ("history run.json", "run.json: is a result of 'apnscope load'"),
     ("history a.pcap", "a.pcap: is a packet capture, which 'apnscope inspect'"),
     ("load --plain --gateway 127.0.0.1:1 --replay a.pcap", "a.pcap: is a packet capture"),

@@ -58,7 +58,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
   /// `nil` when no rate passed.
   init?(_ document: CapacityDocument, _ analysis: CapacityAnalysis) {
     guard let sustained = document.sustainedPerS, sustained > 0 else { return nil }
-    let free = document.trials.filter { $0.verdict != .void && $0.sendings.written > 0 }
+    let free = document.trials.filter { $0.verdict != .void && $0.sendings.written > 0 && $0.purpose != .storm }
     // The last trial that passed at the rate and confirmed it; otherwise any. A passed trial above the rate was
     // contradicted by a longer one.
     let steady = document.trials.reversed().filter { $0.verdict == .passed && ($0.offeredPerS ?? 0) <= sustained }

@@ -123,12 +123,22 @@ extension Demand {
     let steps = zip(times, rates).map { (fromS: $0 - first, perS: $1) }
     let demand = Demand(
       steps: steps, endS: last - first + (last - times[times.count - 2]), source: source, origin: .table,
-      started: isOfCalendar ? Self.time(first) : nil)
+      started: isOfCalendar ? Self.time(first) : nil, notes: Self.notes(onTimes: times))
     guard let demand else { throw DemandFailure("has times that are too far apart") }
     self = demand
   }
 
   private static let longestLine = 10_000
+  /// Seconds that a line may last without a note: who sends for minutes sees seconds, not hours.
+  private static let coarse = 60.0
+
+  private static func notes(onTimes times: [Double]) -> [String] {
+    let longest = zip(times, times.dropFirst()).map { $1 - $0 }.max() ?? 0
+    guard longest > coarse else { return [] }
+    return [
+      "a line of the demand lasts up to \(Unit.seconds.text(longest)): if its rate is a mean, peaks within it are not seen"
+    ]
+  }
 
   private static func cells(_ line: ArraySlice<UInt8>) -> [String] {
     line.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { cell in

@@ -74,7 +74,12 @@ public struct DemandForecast: Sendable, Equatable, Encodable {
     meanPerS = notifications / lengthS
     headroom = 1 - peakPerS / sustained
 
-    let doubt = Self.doubt(document, analysis, peakPerS)
+    var doubt = Self.doubt(document, analysis, peakPerS)
+    // Errors cost time: a demand with more of them than a trial may have has less than the sustained rate.
+    let allowed = max(document.settings.errorLimit, analysis.plan?.errorShare ?? 0)
+    if doubt == nil, peakPerS <= sustained, let share = demand.errorShare, share > allowed {
+      doubt = "\(Unit.share.text(share)) of it was rejected, where trials have at most \(Unit.share.text(allowed))"
+    }
     if doubt == nil, peakPerS <= (range?.lowerPerS ?? sustained) {
       verdict = .fits
     } else if doubt == nil, peakPerS > range?.upperPerS ?? sustained {

@@ -22,7 +22,7 @@ public struct StormForecast: Sendable, Equatable, Encodable {
   public var notes: [String] = []
 
   /// Connections beyond this multiple of the measured ones have no prediction.
-  private static let reach = 2
+  private static let reach = 2.0
 
   /// The forecasts of a document: of the numbers that it asks for, otherwise of those that were tried.
   static func all(of document: CapacityDocument) -> [StormForecast] {
@@ -41,7 +41,8 @@ public struct StormForecast: Sendable, Equatable, Encodable {
       notes = [Self.lack(trials)]
       return
     }
-    guard connections <= Self.reach * trial.connections else {
+    // As numbers of any size, since a document may have any.
+    guard connections > 0, Double(connections) <= Self.reach * Double(trial.connections) else {
       notes = [
         "no answer for \(counted(connections, "connection")): the most that a trial opened at once are \(grouped(trial.connections)), and no prediction is made for more than twice as many"
       ]

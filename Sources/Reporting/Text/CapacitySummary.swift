@@ -1,3 +1,4 @@
+import Bytes
 import Measurement
 
 /// A capacity document on one screen.
@@ -22,7 +23,8 @@ package struct CapacitySummary: Sendable {
       storm.notes.map { "\(grouped(storm.connections)) at once: \($0)" }
     }
     let notes = (analysis.plan?.notes ?? []) + (analysis.demand?.notes ?? []) + storms
-    lines += (analysis.warnings + notes).map { "! \($0)" }
+    // Some of them have words of a file.
+    lines += (analysis.warnings + notes).map { "! \(ControlCharacters.escaped($0))" }
     text = lines.joined(separator: "\n")
   }
 
@@ -59,7 +61,7 @@ package struct CapacitySummary: Sendable {
     let factor = demand.factor == 1 ? "" : " times \(significant(demand.factor, 4))"
     let count = grouped(forecast.notifications)
     var lines = [
-      "demand         \(demand.source)\(factor): \(count) in \(Unit.seconds.text(forecast.lengthS)), \(Unit.perSecond.text(forecast.meanPerS)) on average, at most \(Unit.perSecond.text(forecast.peakPerS))\(demand.place(of: forecast.peakAtS))",
+      "demand         \(ControlCharacters.escaped(demand.source))\(factor): \(count) in \(Unit.seconds.text(forecast.lengthS)), \(Unit.perSecond.text(forecast.meanPerS)) on average, at most \(Unit.perSecond.text(forecast.peakPerS))\(demand.place(of: forecast.peakAtS))",
       "               \(forecast.sentence)",
     ]
     if forecast.verdict != .fits {

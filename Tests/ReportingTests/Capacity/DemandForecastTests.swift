@@ -86,6 +86,14 @@ struct DemandForecastTests {
     #expect(notes.contains { $0.contains("held the rate for 100 s, the demand lasts 101 s") })
     #expect(notes.contains { $0.hasPrefix("1 % of the demand was rejected") })
     #expect(notes.last == "of the file")
+    // 1 % is what a trial may have.
+    #expect(try forecast(document).verdict == .fits)
+    document.settings.errorLimit = 0.009
+    let doubtful = try forecast(document)
+    #expect(
+      doubtful.verdict == .uncertain && doubtful.sentence.contains("1 % of it was rejected"), "\(doubtful.sentence)")
+    document.demand?.factor = 1_000
+    #expect(try forecast(document).verdict == .late)
   }
 
   // MARK: connections
@@ -158,6 +166,13 @@ struct DemandForecastTests {
     #expect(storms[1].notes == ["no trial opened so few: the time is at most that of 1,000, 10 s"])
     #expect(storms[3].notes.first?.contains("no prediction is made for more than twice as many") == true)
     #expect(storms[3].trial == nil && storms[3].handshakesPerS == nil)
+    // Numbers of a document may be any.
+    document.storms = [.max, .min, 0, -1]
+    #expect(CapacityAnalysis(document).storms?.allSatisfy { $0.seconds == nil } == true)
+    var huge = document
+    huge.trials = [storm(.max, 10)]
+    huge.storms = [.max]
+    #expect(CapacityAnalysis(huge).storms?.first?.seconds == 10)
     // It is a trial of its own kind: laws and doubts do not see it.
     var without = document
     without.trials.removeAll { $0.purpose == .storm }
@@ -209,6 +224,15 @@ struct DemandForecastTests {
     let storm = try #require(try forecast(document).storm)
     // 2 s of 4,500/s, and 4,500/s of room.
     #expect(storm.seconds == 2 && storm.largest == 9_000 && storm.overAfterS == 4 && storm.basis == .measured)
+  }
+
+  @Test("What a file is named and says is shown without control characters")
+  func hostile() throws {
+    var document = CapacityAnalysisTests.document
+    document.demand = Demand(
+      steps: [(fromS: 0, perS: 100)], endS: 1, source: "a\u{1B}[31m", origin: .table, notes: ["b\u{1B}[2J"])
+    let text = CapacitySummary(document).text
+    #expect(text.contains("a\\u001b[31m") && text.contains("! b\\u001b[2J") && !text.contains("\u{1B}"), "\(text)")
   }
 
   // MARK: the page

@@ -29,6 +29,10 @@ struct DemandTests {
     let other = try table(
       "# made by hand\r\nhost,Rate, \"Time\"\r\na,5,2026-11-27T10:00:00Z\r\n\r\nb,\"6\",2026-11-27T10:01:00.5Z\r\n")
     #expect(other.fromS == [0, 60.5] && other.endS == 121 && other.started == "2026-11-27T10:00:00.000Z")
+    // A mean of hours hides peaks.
+    #expect(demand.notes.isEmpty)
+    #expect(try table("0,5\n60,6").notes.isEmpty)
+    #expect(try table("0,5\n3600,6\n3601,7").notes.first?.contains("lasts up to 60 min") == true)
     // Equal rates are one step, which changes nothing.
     #expect(try table("0,5\n1,5\n2,5\n3,6").fromS == [0, 3])
     #expect(try table("0,5\n1,5\n2,5\n3,6").endS == 4)
