@@ -51,7 +51,7 @@ struct SimulateControlSchemathesisTests {
         ], in: command.folder)
       let outcome = try process.end()
       #expect(outcome.status == 0, "\(outcome.output.suffix(8_000))\(outcome.errors.suffix(2_000))")
-      // It has asked: a run without operations is no proof.
+      // It has asked: a run without operations is no proof. It leaves out the one that returns the description.
       #expect(
         outcome.output.contains("17 selected / 17 total") && outcome.output.contains("generated"), "\(outcome.output)")
       let counts = try gateway.get("/counts")
