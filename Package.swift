@@ -17,6 +17,7 @@ let package = Package(
     .library(name: "PushModel", targets: ["PushModel"]),
     .library(name: "HTTP2", targets: ["HTTP2"]),
     .library(name: "BinaryProtocol", targets: ["BinaryProtocol"]),
+    .library(name: "ProviderAPI", targets: ["ProviderAPI"]),
     .library(name: "Payload", targets: ["Payload"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
@@ -47,6 +48,7 @@ let package = Package(
     .target(name: "PushModel", dependencies: ["Bytes"], swiftSettings: settings),
     .target(name: "HTTP2", dependencies: ["Bytes"], swiftSettings: settings),
     .target(name: "BinaryProtocol", dependencies: ["Bytes", "PushModel"], swiftSettings: settings),
+    .target(name: "ProviderAPI", dependencies: ["Bytes", "HTTP2", "PushModel"], swiftSettings: settings),
     .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
@@ -209,7 +211,7 @@ let package = Package(
     .testTarget(
       name: "LibraryExampleTests",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "OutputSchema",
+        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement", "OutputSchema",
         "PacketCapture", "TLSDecryption",
         "TLSTransport", "MetricsEndpoint", "Analysis", "Dissection", "Records", "LoadTest", "GatewayControl",
         "GatewaySimulator",
@@ -228,6 +230,9 @@ let package = Package(
     .testTarget(
       name: "HTTP2Tests", dependencies: ["HTTP2", "Bytes", "TestSupport"], exclude: ["Opinions"],
       resources: [.copy("Vectors")], swiftSettings: settings),
+    .testTarget(
+      name: "ProviderAPITests", dependencies: ["ProviderAPI", "HTTP2", "PushModel", "Bytes", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "PayloadTests", dependencies: ["Payload", "Bytes", "TestSupport"], resources: [.copy("Vectors")],
       swiftSettings: settings),
