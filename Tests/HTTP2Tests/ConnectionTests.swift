@@ -123,6 +123,20 @@ struct Talk {
     #expect(talk.log.lossesOfSettings == 1)
   }
 
+  @Test("Frames as long as the receiver has announced are allowed, and longer ones are not") func frameSize() {
+    var talk = Talk()
+    talk.request(1, end: false)
+    talk.data(1, 16_384, end: false)
+    #expect(talk.rules.isEmpty)
+    talk.data(1, 16_385, end: false)
+    #expect(talk.rules == [.frameTooLong])
+    talk.server { $0.writeSettings([Setting(.maximumFrameSize, 20_000)]) }
+    talk.data(1, 20_000, end: false)
+    #expect(talk.rules.count == 1)
+    talk.data(1, 20_001, end: false)
+    #expect(talk.rules == [.frameTooLong, .frameTooLong])
+  }
+
   @Test("A larger header table is allowed from its announcement on") func tableSize() {
     var talk = Talk()
     talk.server { $0.writeSettings([Setting(.headerTableSize, 8_192)]) }

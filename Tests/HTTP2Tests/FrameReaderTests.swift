@@ -240,6 +240,10 @@ struct FrameRun {
     run.finish()
     #expect(run.frames.isEmpty && run.prefaces == 0)
     #expect(run.unread == [0..<6, 6..<23])
+    // What follows the length of a preface in the same piece.
+    var longer = FrameRun(.client)
+    longer.read([UInt8](repeating: 0x47, count: 50).rawBytes, at: 0)
+    #expect(longer.unread == [0..<24, 24..<50])
   }
 
   @Test("A search takes a last frame that the end follows, or another's beginning") func lastFrame() {
