@@ -7,15 +7,17 @@ let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strict
 
 /// Imports go down only: command (apnscope), control (GatewayControl), joined (Pipeline, GatewayRecords), jobs (Dissection,
 /// Analysis, LoadTest, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
-/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, Payload, Measurement, OutputSchema,
-/// TLSFoundation, HTTPEndpoint), model (PushModel), ground (Bytes).
+/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, Payload, Measurement,
+/// OutputSchema, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
     .executable(name: "apnscope", targets: ["apnscope"]),
     .library(name: "Bytes", targets: ["Bytes"]),
     .library(name: "PushModel", targets: ["PushModel"]),
+    .library(name: "HTTP2", targets: ["HTTP2"]),
     .library(name: "BinaryProtocol", targets: ["BinaryProtocol"]),
+    .library(name: "ProviderAPI", targets: ["ProviderAPI"]),
     .library(name: "Payload", targets: ["Payload"]),
     .library(name: "PacketCapture", targets: ["PacketCapture"]),
     .library(name: "TLSDecryption", targets: ["TLSDecryption"]),
@@ -44,7 +46,9 @@ let package = Package(
   targets: [
     .target(name: "Bytes", dependencies: ["CPrefetch"], swiftSettings: settings),
     .target(name: "PushModel", dependencies: ["Bytes"], swiftSettings: settings),
+    .target(name: "HTTP2", dependencies: ["Bytes"], swiftSettings: settings),
     .target(name: "BinaryProtocol", dependencies: ["Bytes", "PushModel"], swiftSettings: settings),
+    .target(name: "ProviderAPI", dependencies: ["Bytes", "HTTP2", "PushModel"], swiftSettings: settings),
     .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
@@ -207,8 +211,8 @@ let package = Package(
     .testTarget(
       name: "LibraryExampleTests",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "OutputSchema", "PacketCapture",
-        "TLSDecryption",
+        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement", "OutputSchema",
+        "PacketCapture", "TLSDecryption",
         "TLSTransport", "MetricsEndpoint", "Analysis", "Dissection", "Records", "LoadTest", "GatewayControl",
         "GatewaySimulator",
         "Reporting", "TestSupport",
@@ -223,6 +227,12 @@ let package = Package(
     .testTarget(
       name: "BinaryProtocolTests", dependencies: ["BinaryProtocol", "PushModel", "Bytes", "TestSupport"],
       resources: [.copy("Vectors")], swiftSettings: settings),
+    .testTarget(
+      name: "HTTP2Tests", dependencies: ["HTTP2", "Bytes", "TestSupport"], exclude: ["Opinions"],
+      resources: [.copy("Vectors")], swiftSettings: settings),
+    .testTarget(
+      name: "ProviderAPITests", dependencies: ["ProviderAPI", "HTTP2", "PushModel", "Bytes", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "PayloadTests", dependencies: ["Payload", "Bytes", "TestSupport"], resources: [.copy("Vectors")],
       swiftSettings: settings),

@@ -14,6 +14,8 @@ let package = Package(
         "CFuzzing",
         .product(name: "Bytes", package: "apnscope"),
         .product(name: "BinaryProtocol", package: "apnscope"),
+        .product(name: "HTTP2", package: "apnscope"),
+        .product(name: "ProviderAPI", package: "apnscope"),
         .product(name: "PushModel", package: "apnscope"),
         .product(name: "Payload", package: "apnscope"),
         .product(name: "PacketCapture", package: "apnscope"),

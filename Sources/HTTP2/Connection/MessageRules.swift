@@ -1,0 +1,122 @@
+import Bytes
+
+/// The rules of field sections (RFC 9113 sections 8.2 and 8.3): what makes a message malformed.
+enum MessageRules {
+  /// The first rule that a section breaks. Of unknown fields nothing is claimed.
+  ///
+  /// - Parameters:
+  ///   - fields: the section.
+  ///   - isRequest: whether the client sent it.
+  ///   - isTrailers: whether it follows the content.
+  ///   - isWhole: whether all fields are there.
+  static func fault(in fields: FieldList, isRequest: Bool, isTrailers: Bool, isWhole: Bool) -> Rule? {
+    var hasRegular = false
+    var hasUnknown = !isWhole
+    var (method, scheme, path, authority, status) = (0, 0, 0, 0, 0)
+    var isConnect = false
+    for field in fields.fields {
+      guard field.isNameKnown else {
+        hasUnknown = true
+        continue
+      }
+      let name = fields.name(of: field)
+      // The static table has no invalid name or value, and pseudo-fields only in its first 14 entries.
+      guard name.byteCount > 0 else { return .fieldNameCharacter }
+      if name.byte(at: 0) == UInt8(ascii: ":") {
+        if isTrailers { return .pseudoFieldInTrailers }
+        if hasRegular { return .pseudoFieldOrder }
+        switch name.byteCount {
+        case 7 where name.holds(":method", at: 0):
+          method += 1
+          isConnect = fields.value(of: field).holds("CONNECT", at: 0)
+          if !field.isValueKnown { hasUnknown = true }
+        case 7 where name.holds(":scheme", at: 0): scheme += 1
+        case 7 where name.holds(":status", at: 0): status += 1
+        case 5 where name.holds(":path", at: 0):
+          path += 1
+          if field.isValueKnown, field.value.isEmpty { return .pseudoFieldMissing }
+        case 10 where name.holds(":authority", at: 0): authority += 1
+        case 9 where name.holds(":protocol", at: 0): break
+        default: return .pseudoFieldUnknown
+        }
+      } else {
+        hasRegular = true
+        if field.origin != .staticTable {
+          if !isValid(name: name) { return .fieldNameCharacter }
+          if isConnectionSpecific(name, fields.value(of: field), field.isValueKnown) { return .connectionField }
+        }
+      }
+      if field.origin != .staticTable, field.isValueKnown, !isValid(value: fields.value(of: field)) {
+        return .fieldValueCharacter
+      }
+    }
+    if isTrailers { return nil }
+    if max(method, scheme, path, authority, status) > 1 { return .pseudoFieldRepeated }
+    let foreign = isRequest ? status : method + scheme + path + authority
+    if foreign > 0 { return .pseudoFieldUnknown }
+    guard !hasUnknown else { return nil }
+    if isRequest { return isConnect || min(method, scheme, path) > 0 ? nil : .pseudoFieldMissing }
+    return status > 0 ? nil : .statusMissing
+  }
+
+  private static func isValid(name: RawSpan) -> Bool {
+    for offset in 0..<name.byteCount {
+      let byte = name.byte(at: offset)
+      if byte <= 0x20 || byte >= 0x7f || byte == UInt8(ascii: ":") || (0x41...0x5a).contains(byte) { return false }
+    }
+    return true
+  }
+
+  private static func isValid(value: RawSpan) -> Bool {
+    let count = value.byteCount
+    guard count > 0 else { return true }
+    func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    if isBlank(value.byte(at: 0)) || isBlank(value.byte(at: count - 1)) { return false }
+    return !value.contains(0x0a, or: 0x0d) && value.firstOffset(of: 0) == nil
+  }
+
+  private static func isConnectionSpecific(_ name: RawSpan, _ value: RawSpan, _ isValueKnown: Bool) -> Bool {
+    switch name.byteCount {
+    case 2: isValueKnown && name.holds("te", at: 0) && !(value.byteCount == 8 && value.holds("trailers", at: 0))
+    case 7: name.holds("upgrade", at: 0)
+    case 10: name.holds("connection", at: 0) || name.holds("keep-alive", at: 0)
+    case 16: name.holds("proxy-connection", at: 0)
+    case 17: name.holds("transfer-encoding", at: 0)
+    default: false
+    }
+  }
+
+  /// The value of the content-length field, if all such fields are known and are the same number.
+  static func contentLength(_ fields: FieldList) -> Int? {
+    var length: Int?
+    for field in fields.fields where field.isNameKnown && field.name.count == 14 {
+      guard fields.name(of: field).holds("content-length", at: 0) else { continue }
+      guard field.isValueKnown, let number = number(fields.value(of: field)), length == nil || length == number else {
+        return nil
+      }
+      length = number
+    }
+    return length
+  }
+
+  /// The status of a response; `nil` if it is unknown or no three digits.
+  static func status(_ fields: FieldList) -> Int? {
+    for field in fields.fields where field.isNameKnown && field.isValueKnown && field.name.count == 7 {
+      guard fields.name(of: field).holds(":status", at: 0) else { continue }
+      let value = fields.value(of: field)
+      return value.byteCount == 3 ? number(value) : nil
+    }
+    return nil
+  }
+
+  private static func number(_ text: RawSpan) -> Int? {
+    guard (1...15).contains(text.byteCount) else { return nil }
+    var number = 0
+    for offset in 0..<text.byteCount {
+      let digit = text.byte(at: offset) &- 0x30
+      guard digit < 10 else { return nil }
+      number = number * 10 + Int(digit)
+    }
+    return number
+  }
+}

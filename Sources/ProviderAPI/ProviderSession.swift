@@ -1,0 +1,148 @@
+import Bytes
+import HTTP2
+import PushModel
+
+/// One connection of a provider with APNs over HTTP/2, as an observer sees it: requests, answers, and what became of each
+/// notification.
+///
+/// A plain value without I/O or clock. It takes the pieces of both directions as they were captured, with gaps, and calls
+/// a handler with requests, answers and fates in order.
+///
+/// The fates (RFC 9113 sections 6.8, 8.1 and 8.7):
+/// - a final status of 200 to 299 accepts, any other rejects;
+/// - REFUSED_STREAM discards, and so does a GOAWAY whose last stream is below: the server has not processed it;
+/// - a request that never ended is discarded, if its end cannot be missing from the recording;
+/// - everything else is unknown: streams reset for another reason, or without an answer at the connection's end.
+///
+/// An answer counts, even if a GOAWAY excludes its stream. So a fate is decided when the stream is closed, or with the
+/// connection.
+///
+/// Memory: the limits, each for one connection.
+public struct ProviderSession: Sendable {
+  /// Limits on what a connection can make the session keep.
+  public struct Limits: Sendable, Equatable {
+    /// Frames, fields and streams.
+    public var connection = ConnectionReader.Limits()
+    /// The most bytes of content kept of a request or of an answer. Longer content has its length only.
+    public var content = 8_192
+    /// The most different provider tokens that are told apart. Further ones have no number.
+    public var providerTokens = 1_000
+
+    /// The default limits.
+    public init() {}
+  }
+
+  /// What the connection is used for, by the paths of its requests.
+  public enum Service: Sendable, Hashable {
+    /// Notifications.
+    case gateway
+    /// Channel management.
+    case channels
+    /// Other requests only.
+    case other
+  }
+
+  /// How one direction ended.
+  public enum Ending: Sendable, Hashable {
+    /// By FIN or RST, so that nothing follows.
+    case closed
+    /// The recording ends, or stops seeing the connection.
+    case recordingEnds
+  }
+
+  private var reader: ConnectionReader
+  private var state: SessionState
+
+  /// Makes the session of a connection.
+  ///
+  /// - Parameters:
+  ///   - isFromStart: whether the first bytes of both directions are the first of the connection.
+  ///   - limits: what it keeps at most.
+  public init(isFromStart: Bool = true, limits: Limits = Limits()) {
+    reader = ConnectionReader(isFromStart: isFromStart, limits: limits.connection)
+    state = SessionState(limits, isFromStart: isFromStart)
+  }
+
+  // MARK: what is known
+
+  /// The notifications with each fate; those whose fate is not decided are in none.
+  public var fates: FateCounts { state.fates }
+  /// The number of notifications so far.
+  public var notifications: Int { state.notifications }
+  /// The number of final answers to any request.
+  public var responses: Int { state.responses }
+  /// The different provider tokens in the order of their first use, at most `Limits.providerTokens`; one that cannot be
+  /// read has a problem.
+  public var providerTokens: [Result<ProviderToken, ProviderToken.Problem>] { state.tokens.list }
+  /// What the connection is used for; `nil` before the first request whose path is known.
+  public var service: Service? { state.service }
+  /// The most streams that were open at once.
+  public var openStreamsMaximum: Int { state.openStreamsMaximum }
+  /// The server's limit on open streams that is in force; `nil` without one, or if it is not known.
+  public var streamLimit: Int? { state.areSettingsKnown ? state.streamLimit : nil }
+  /// The first limit on open streams that was in force; `nil` if there was none, or it is not known.
+  public var firstStreamLimit: Int? { state.firstStreamLimit }
+  /// The GOAWAY frames of the server.
+  public var goAways: Int { state.goAways }
+  /// The RST_STREAM frames of both sides on open streams.
+  public var resets: Int { state.resets }
+  /// Whether every entry of a side's header table is known.
+  public func isTableKnown(of side: FrameReader.Side) -> Bool { reader.isTableKnown(of: side) }
+  /// The bytes of content that a side may send before a WINDOW_UPDATE; `nil` if frames may be missing.
+  public func connectionWindow(of side: FrameReader.Side) -> Int? { reader.connectionWindow(of: side) }
+  /// The bytes of memory that depend on input.
+  ///
+  /// - Complexity: O(*n*) in the number of streams that were open at once.
+  public var heldBytes: Int { reader.heldBytes + state.heldBytes }
+
+  /// Frees memory that is ready for what comes, of a connection that is idle.
+  public mutating func freeSpare() {
+    reader.freeSpare()
+    state.freeSpare()
+  }
+
+  // MARK: input
+
+  /// Reads a piece of one direction.
+  ///
+  /// - Parameters:
+  ///   - bytes: the next bytes of the direction.
+  ///   - side: the sender.
+  ///   - offset: the stream offset of the first byte.
+  ///   - arrival: where the piece came from.
+  ///   - startsRecord: whether a TLS record begins with the piece, and none that continues a full one.
+  ///   - handler: receives what happens.
+  public mutating func read(
+    _ bytes: RawSpan, from side: FrameReader.Side, at offset: Int, arrival: Arrival, startsRecord: Bool = false,
+    into handler: inout some ProviderHandler
+  ) {
+    state.now = arrival
+    reader.read(bytes, from: side, at: offset, arrival: arrival, startsRecord: startsRecord, into: &state)
+    state.handOut(to: &handler)
+  }
+
+  /// Notes that bytes of one direction are missing.
+  public mutating func gap(
+    from side: FrameReader.Side, at offset: Int, length: Int, arrival: Arrival, into handler: inout some ProviderHandler
+  ) {
+    state.now = arrival
+    reader.gap(from: side, at: offset, length: length, arrival: arrival, into: &state)
+    state.handOut(to: &handler)
+  }
+
+  /// Notes the end of one direction. The second one ends the connection, and decides the fates that are open.
+  ///
+  /// - Parameters:
+  ///   - side: the sender.
+  ///   - ending: whether bytes may follow that were not recorded.
+  ///   - arrival: when it ended.
+  ///   - handler: receives what happens.
+  public mutating func finish(
+    _ side: FrameReader.Side, _ ending: Ending, arrival: Arrival, into handler: inout some ProviderHandler
+  ) {
+    state.now = arrival
+    if side == .client, ending == .recordingEnds { state.mayClientContinue = true }
+    reader.finish(side, into: &state)
+    state.handOut(to: &handler)
+  }
+}

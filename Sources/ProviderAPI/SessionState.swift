@@ -1,0 +1,441 @@
+import Bytes
+import HTTP2
+import PushModel
+
+/// What a session knows of its streams: the part of it that follows the connection's events.
+struct SessionState: Sendable, ConnectionHandler {
+  /// A request and its answer, until both are over. Changed in place: it is large.
+  struct Exchange: Sendable {
+    /// Whether a stream has the slot.
+    var isOpen = true
+    var request: ProviderRequest
+    /// The bytes that the request's ranges refer to; given back when the request was handed out.
+    var requestBytes: [UInt8]
+    var isRequestOut = false
+    /// The losses in the client's direction before the request began.
+    var clientLosses: Int
+    var response: ProviderResponse?
+    var responseBytes: [UInt8] = []
+    /// What the reset of the stream says of the notification, if nothing else does.
+    var reset: ResetMeaning?
+
+    mutating func read(_ fields: FieldList, isWhole: Bool, _ tokens: inout TokenList) {
+      var reading = RequestReading(isWhole: isWhole)
+      reading.read(fields, into: &request, &requestBytes, &tokens)
+    }
+
+    mutating func keep(_ content: RawSpan, _ isWhole: Bool, _ origin: FrameOrigin, limit: Int) {
+      // Content before which the fields are lost.
+      if request.length == 0 { request.offset = origin.offset }
+      request.length += origin.length
+      request.payloadLength += content.byteCount
+      if !isWhole { request.uncertain.insert(.payload) }
+      request.payload = SessionState.append(content, to: &requestBytes, after: request.payload, limit: limit)
+    }
+
+    mutating func keepBody(_ content: RawSpan, _ isWhole: Bool, _ origin: FrameOrigin, limit: Int) {
+      if !isWhole { response?.isUncertain = true }
+      response?.length += origin.length
+      response?.bodyLength += content.byteCount
+      let body = response?.body ?? ByteField()
+      response?.body = SessionState.append(content, to: &responseBytes, after: body, limit: limit)
+    }
+  }
+
+  enum ResetMeaning: Sendable {
+    case refused, cancelledBeforeEnd, other
+  }
+
+  /// An event that is to be handed out, and the bytes that its ranges refer to.
+  private struct Queued: Sendable {
+    var event: ProviderEvent
+    var bytes: [UInt8]
+  }
+
+  let limits: ProviderSession.Limits
+  /// The arrival of what is being read.
+  var now = Arrival(time: 0, packet: 0)
+  /// The number of times that frames of the client may be missing.
+  private var clientLosses = 0
+  /// The client may have sent more than was recorded.
+  var mayClientContinue = false
+  private(set) var fates = FateCounts()
+  private(set) var notifications = 0
+  private(set) var responses = 0
+  private(set) var tokens: TokenList
+  private(set) var service: ProviderSession.Service?
+  private(set) var openStreamsMaximum = 0
+  private(set) var streamLimit: Int?
+  private(set) var firstStreamLimit: Int?
+  private(set) var areSettingsKnown = true
+  private(set) var goAways = 0
+  private(set) var resets = 0
+
+  private var exchanges: [Exchange] = []
+  private var openCount = 0
+  /// The lowest last stream of the server's GOAWAY frames.
+  private var lastStream: UInt32?
+  private var queue: [Queued] = []
+  /// Memory for the bytes of requests and answers to come.
+  private var spare: [[UInt8]] = []
+  private var text = JSONObject()
+
+  init(_ limits: ProviderSession.Limits, isFromStart: Bool) {
+    self.limits = limits
+    areSettingsKnown = isFromStart
+    tokens = TokenList(limit: limits.providerTokens)
+  }
+
+  var heldBytes: Int {
+    exchanges.count * MemoryLayout<Exchange>.stride + tokens.heldBytes
+      + exchanges.reduce(0) { $0 + $1.requestBytes.capacity + $1.responseBytes.capacity }
+      + spare.reduce(0) { $0 + $1.capacity }
+  }
+
+  mutating func freeSpare() {
+    spare = []
+    queue = []
+    if openCount == 0 { exchanges = [] }
+  }
+
+  // MARK: events
+
+  /// Hands out the queued events.
+  mutating func handOut(to handler: inout some ProviderHandler) {
+    for place in queue.indices {
+      var bytes: [UInt8] = []
+      swap(&bytes, &queue[place].bytes)
+      handler.receive(queue[place].event, bytes.rawBytes)
+      giveBack(bytes)
+    }
+    queue.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func giveBack(_ memory: consuming [UInt8]) {
+    var bytes = memory
+    guard bytes.capacity > 0, bytes.capacity <= 1 << 14, spare.count < 64 else { return }
+    bytes.removeAll(keepingCapacity: true)
+    spare.append(bytes)
+  }
+
+  private mutating func post(_ event: ProviderEvent, _ bytes: [UInt8] = []) {
+    queue.append(Queued(event: event, bytes: bytes))
+  }
+
+  /// Memory whose first byte is no field's, as offset 0 stands for an absent one.
+  private mutating func freshBytes() -> [UInt8] {
+    var bytes = spare.popLast() ?? []
+    bytes.append(0)
+    return bytes
+  }
+
+  // MARK: requests
+
+  /// Makes sure that the stream has an exchange.
+  private mutating func begin(_ place: StreamPlace, _ origin: FrameOrigin) {
+    guard place.slot >= exchanges.count || !exchanges[place.slot].isOpen else { return }
+    openCount += 1
+    openStreamsMaximum = max(openStreamsMaximum, openCount)
+    var request = ProviderRequest(
+      target: .unknown, stream: place.stream, offset: origin.offset, openStreams: openCount,
+      streamLimit: areSettingsKnown ? streamLimit : nil)
+    request.uncertain = .all
+    let exchange = Exchange(request: request, requestBytes: freshBytes(), clientLosses: clientLosses)
+    // Slots are numbered in the order in which they are first used.
+    if place.slot < exchanges.count { exchanges[place.slot] = exchange } else { exchanges.append(exchange) }
+  }
+
+  /// Numbers a notification, once it is known to be one.
+  private mutating func number(_ slot: Int) {
+    guard exchanges[slot].request.notification == nil else { return }
+    let target = exchanges[slot].request.target
+    switch target {
+    case .device, .broadcast: service = .gateway
+    case .channel: if service != .gateway { service = .channels }
+    case .other: if service == nil { service = .other }
+    case .unknown: break
+    }
+    // What is unknown on a connection that is used for something else is that.
+    guard target.isNotification || target == .unknown && (service == nil || service == .gateway) else { return }
+    exchanges[slot].request.notification = notifications
+    exchanges[slot].response?.notification = notifications
+    notifications += 1
+  }
+
+  mutating func receive(_ section: FieldSection, _ fields: FieldList, on place: StreamPlace, _ origin: FrameOrigin) {
+    begin(place, origin)
+    switch section.kind {
+    case .request: receiveRequest(section, fields, place, origin)
+    case .response: receiveResponse(section, fields, place, origin)
+    case .trailers:
+      if origin.side == .client {
+        exchanges[place.slot].request.length += origin.length
+      } else {
+        exchanges[place.slot].response?.length += origin.length
+      }
+    case .interimResponse: return
+    }
+    if section.endsStream { end(place, origin) }
+  }
+
+  private mutating func receiveRequest(
+    _ section: FieldSection, _ fields: FieldList, _ place: StreamPlace, _ origin: FrameOrigin
+  ) {
+    let slot = place.slot
+    if exchanges[slot].request.length == 0 { exchanges[slot].request.offset = origin.offset }
+    exchanges[slot].request.length += origin.length
+    exchanges[slot].clientLosses = clientLosses
+    if section.extent != .lost {
+      exchanges[slot].request.started = origin.arrival
+      exchanges[slot].read(fields, isWhole: section.extent == .whole, &tokens)
+    }
+    let target = exchanges[slot].request.target
+    exchanges[slot].response?.target = target
+    number(place.slot)
+  }
+
+  mutating func receive(
+    content: RawSpan, isWhole: Bool, endsStream: Bool, on place: StreamPlace, _ origin: FrameOrigin
+  ) {
+    begin(place, origin)
+    if origin.side == .client {
+      number(place.slot)
+      exchanges[place.slot].keep(content, isWhole, origin, limit: limits.content)
+    } else {
+      if exchanges[place.slot].response == nil { beginLostResponse(place.slot, origin) }
+      exchanges[place.slot].keepBody(content, isWhole, origin, limit: limits.content)
+    }
+    if endsStream { end(place, origin) }
+  }
+
+  /// Appends content to what is kept, up to the limit.
+  fileprivate static func append(
+    _ content: RawSpan, to bytes: inout [UInt8], after kept: ByteField, limit: Int
+  ) -> ByteField {
+    let start = kept.isPresent ? kept.offset : bytes.count
+    let length = kept.isPresent ? kept.length : 0
+    // Fields come before content, and trailers are not kept, so content is in one place.
+    guard start + length == bytes.count else { return kept }
+    let taken = min(content.byteCount, limit - length)
+    bytes.append(copying: content.extracting(0..<taken))
+    return ByteField(offset: start, length: length + taken)
+  }
+
+  // MARK: answers
+
+  private mutating func receiveResponse(
+    _ section: FieldSection, _ fields: FieldList, _ place: StreamPlace, _ origin: FrameOrigin
+  ) {
+    let slot = place.slot
+    var response = emptyResponse(slot, origin)
+    response.length = origin.length
+    response.isUncertain = section.extent != .whole
+    var bytes = freshBytes()
+    if let ended = exchanges[slot].request.ended, origin.arrival.time >= ended.time {
+      response.latency = origin.arrival.time - ended.time
+    }
+    for field in fields.fields {
+      guard field.isNameKnown, field.isValueKnown else {
+        response.isUncertain = true
+        continue
+      }
+      let (name, value) = (fields.name(of: field), fields.value(of: field))
+      switch name.byteCount {
+      case 7 where name.holds(":status", at: 0):
+        if response.status == nil { response.status = DecimalText.number(value).flatMap { Int(exactly: $0) } }
+      case 7 where name.holds("apns-id", at: 0): response.apnsID = Self.keep(value, in: &bytes)
+      case 14 where name.holds("apns-unique-id", at: 0):
+        response.apnsUniqueID = Self.keep(value, in: &bytes)
+      case 15 where name.holds("apns-request-id", at: 0):
+        response.requestID = Self.keep(value, in: &bytes)
+      case 15 where name.holds("apns-channel-id", at: 0):
+        response.channelID = Self.keep(value, in: &bytes)
+      default: break
+      }
+    }
+    exchanges[slot].response = response
+    exchanges[slot].responseBytes = bytes
+  }
+
+  private func emptyResponse(_ slot: Int, _ origin: FrameOrigin) -> ProviderResponse {
+    ProviderResponse(
+      stream: exchanges[slot].request.stream, target: exchanges[slot].request.target,
+      notification: exchanges[slot].request.notification, started: origin.arrival, offset: origin.offset, length: 0)
+  }
+
+  /// An answer whose fields are lost: the status is not known, but the reason may be.
+  private mutating func beginLostResponse(_ slot: Int, _ origin: FrameOrigin) {
+    var response = emptyResponse(slot, origin)
+    response.isUncertain = true
+    exchanges[slot].response = response
+    exchanges[slot].responseBytes = freshBytes()
+  }
+
+  private static func keep(_ value: RawSpan, in bytes: inout [UInt8]) -> ByteField {
+    let start = bytes.count
+    bytes.append(copying: value)
+    return ByteField(offset: start, length: value.byteCount)
+  }
+
+  // MARK: ends
+
+  /// END_STREAM of one side.
+  private mutating func end(_ place: StreamPlace, _ origin: FrameOrigin) {
+    if origin.side == .client {
+      exchanges[place.slot].request.ended = origin.arrival
+      exchanges[place.slot].request.completion = .complete
+      number(place.slot)
+      if !exchanges[place.slot].isRequestOut { handOutRequest(place.slot) }
+    } else {
+      exchanges[place.slot].response?.ended = origin.arrival
+    }
+  }
+
+  private mutating func handOutRequest(_ slot: Int) {
+    exchanges[slot].isRequestOut = true
+    // Frames may be missing that are the request's; its content-length tells whether content is among them.
+    if exchanges[slot].clientLosses != clientLosses,
+      exchanges[slot].request.contentLength != exchanges[slot].request.payloadLength
+    {
+      exchanges[slot].request.uncertain.insert(.payload)
+    }
+    var bytes: [UInt8] = []
+    swap(&bytes, &exchanges[slot].requestBytes)
+    post(.request(exchanges[slot].request), bytes)
+    exchanges[slot].request.headers = []
+  }
+
+  mutating func receive(reset code: ErrorCode?, on place: StreamPlace, _ origin: FrameOrigin) {
+    resets += 1
+    guard isOpen(place) else {
+      return post(.reset(stream: place.stream, error: code, notification: nil, origin))
+    }
+    let isComplete = exchanges[place.slot].request.completion == .complete
+    exchanges[place.slot].reset =
+      origin.side == .server && code == .refusedStream
+      ? .refused : origin.side == .client && !isComplete ? .cancelledBeforeEnd : .other
+    post(
+      .reset(
+        stream: place.stream, error: code, notification: exchanges[place.slot].request.notification, origin))
+  }
+
+  private func isOpen(_ place: StreamPlace) -> Bool { place.slot < exchanges.count && exchanges[place.slot].isOpen }
+
+  mutating func closed(_ place: StreamPlace, _ reason: StreamEnd) {
+    guard isOpen(place) else { return }
+    let slot = place.slot
+    openCount -= 1
+    if !exchanges[slot].isRequestOut {
+      exchanges[slot].request.completion = completion(slot, reason)
+      if exchanges[slot].request.completion == .unknown { exchanges[slot].request.uncertain.insert(.payload) }
+      // An answer without any trace of a request is one to a request that is lost.
+      number(slot)
+      handOutRequest(slot)
+    }
+    if exchanges[slot].response != nil { handOutResponse(slot) }
+    if let notification = exchanges[slot].request.notification { decide(notification, slot) }
+    exchanges[slot].isOpen = false
+    exchanges[slot].response = nil
+    exchanges[slot].reset = nil
+  }
+
+  /// Whether a request has certainly not ended, or its end may be missing.
+  private func completion(_ slot: Int, _ reason: StreamEnd) -> ProviderRequest.Completion {
+    let isCertain =
+      exchanges[slot].clientLosses == clientLosses && exchanges[slot].request.started != nil && !mayClientContinue
+    let neverEnds =
+      switch exchanges[slot].reset {
+      case .cancelledBeforeEnd: true
+      case .refused, .other: false
+      case nil: reason == .connectionEnd
+      }
+    return neverEnds && isCertain ? .incomplete : .unknown
+  }
+
+  private mutating func handOutResponse(_ slot: Int) {
+    guard var response = exchanges[slot].response else { return }
+    responses += 1
+    var bytes: [UInt8] = []
+    swap(&bytes, &exchanges[slot].responseBytes)
+    let body = bytes.rawBytes.extracting(response.body.range)
+    if body.byteCount > 0, body.byteCount == response.bodyLength, text.read(body) {
+      response.reason = text.string("reason", body).map(ProviderReason.init(rawValue:))
+      response.timestamp = text.integer("timestamp", body)
+    }
+    exchanges[slot].response?.reason = response.reason
+    post(.response(response), bytes)
+  }
+
+  private mutating func decide(_ notification: Int, _ slot: Int) {
+    let stream = exchanges[slot].request.stream
+    var decision = FateDecision(notification: notification, stream: stream, fate: .unknown, arrival: now)
+    let hasResponse = exchanges[slot].response != nil
+    if let status = exchanges[slot].response?.status {
+      decision.fate = (200...299).contains(status) ? .accepted : .rejected
+      decision.status = status
+      if decision.fate == .rejected { decision.reason = exchanges[slot].response?.reason }
+    } else if !hasResponse {
+      // A response whose status is lost says that the stream was processed.
+      if exchanges[slot].reset == .refused {
+        decision.cause = .refusedStream
+      } else if let lastStream, stream > lastStream {
+        decision.cause = .goAway
+      } else if exchanges[slot].request.completion == .incomplete {
+        decision.cause = .incomplete
+      }
+      if decision.cause != nil { decision.fate = .discarded }
+    }
+    switch decision.fate {
+    case .accepted: fates.accepted += 1
+    case .rejected: fates.rejected += 1
+    case .discarded: fates.discarded += 1
+    case .unknown: fates.unknown += 1
+    }
+    post(.fate(decision))
+  }
+
+  // MARK: the connection
+
+  mutating func receive(
+    goAway lastStream: UInt32, _ code: ErrorCode, debugData: RawSpan, _ origin: FrameOrigin
+  ) {
+    var (discarded, open) = (0, 0)
+    if origin.side == .server {
+      goAways += 1
+      self.lastStream = min(self.lastStream ?? lastStream, lastStream)
+      for slot in exchanges.indices where exchanges[slot].isOpen && exchanges[slot].response == nil {
+        guard exchanges[slot].request.notification != nil else { continue }
+        if exchanges[slot].request.stream > lastStream { discarded += 1 } else { open += 1 }
+      }
+    }
+    let reason = text.read(debugData) ? text.string("reason", debugData).map(ProviderReason.init(rawValue:)) : nil
+    post(
+      .goAway(
+        lastStream: lastStream, error: code, reason: reason, discarded: discarded, open: open, origin))
+  }
+
+  mutating func receive(settings: [Setting], _ origin: FrameOrigin) { post(.settings(settings, origin)) }
+
+  mutating func receiveAcknowledgement(inForce settings: Settings, _ origin: FrameOrigin) {
+    guard origin.side == .client else { return }
+    streamLimit = settings.maximumConcurrentStreams
+    if firstStreamLimit == nil, areSettingsKnown { firstStreamLimit = streamLimit }
+  }
+
+  mutating func receiveLossOfSettings() { areSettingsKnown = false }
+
+  mutating func receive(ping: UInt64, isAcknowledgement: Bool, _ origin: FrameOrigin) {
+    post(.ping(ping, isAcknowledgement: isAcknowledgement, origin))
+  }
+
+  mutating func receive(_ violation: Violation, _ origin: FrameOrigin) { post(.violation(violation, origin)) }
+
+  mutating func receive(missing origin: FrameOrigin, losesFrames: Bool, losesTable: Bool) {
+    if losesFrames, origin.side == .client { clientLosses += 1 }
+    post(.missing(origin, losesTable: losesTable))
+  }
+
+  mutating func receive(unread cause: FrameReader.UnreadCause, _ origin: FrameOrigin) {
+    post(.unread(cause, origin))
+  }
+}
