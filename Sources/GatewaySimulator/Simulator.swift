@@ -230,7 +230,7 @@ public final class Simulator: Sendable {
     await settle(for: .seconds(30))
     await shared.settle()
     await shared.feedbackList.flush()
-    shared.store.noteStored()
+    shared.store.close(now: shared.milliseconds)
     let ledger = shared.closedLedger(await tally())
     for sweep in sweeps { sweep.cancel() }
     try? await group.shutdownGracefully()

@@ -63,7 +63,7 @@ struct SimulateControlRefusalTests {
         ("POST", "/faults/silence", #"{"for_s":"1"}"#, 400, "for_s has another type"),
         ("POST", "/connections/close", #"{"how":"gently"}"#, 400, "how"),
         ("POST", "/connections/close", #"{"how":"fin","topic":"\#(topic)"}"#, 400, "topic: has to be at most 1000"),
-        ("POST", "/faults/rejections", "{}", 400, "one of every, probability, prefix, token"),
+        ("POST", "/faults/rejections", "{}", 400, "one of every, probability, uninstalled, prefix, token"),
         ("POST", "/faults/rejections", #"{"every":2,"token":"ab"}"#, 400, "one of every"),
         ("POST", "/faults/rejections", #"{"every":0}"#, 400, "from 1"),
         ("POST", "/faults/rejections", #"{"every":1,"status":10}"#, 400, "is no rejection"),

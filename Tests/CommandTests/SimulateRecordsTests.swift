@@ -78,7 +78,7 @@ struct SimulateRecordsTests {
       // Those at once are all others.
       #expect(devices.delivered == ledger.gateway.accepted - deliveries.count + count("delivered"))
       // Other commands read them.
-      #expect(try command.run("inspect", "records.jsonl").status == 0)
+      #expect(try command.run("report", "records.jsonl", "--output", "page").status == 0)
     }
   }
 

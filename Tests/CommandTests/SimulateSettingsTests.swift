@@ -20,7 +20,6 @@ struct SimulateSettingsTests {
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
     "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
     "--token-length": #""32..64""#, "condition": #"["received>=0"]"#, "year": "2015",
-    "--max-history": "2000000",
   ]
 
   /// Names of options, and what stands for their value, from the help.

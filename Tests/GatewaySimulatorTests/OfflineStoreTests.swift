@@ -269,9 +269,12 @@ struct OfflineStoreTests {
       // What is told is over: what is due is told at its time, and that has come.
       #expect(told.allSatisfy { $0.time <= now })
     }
-    store.noteStored()
+    store.close(now: now)
     told += store.takeOutcomes()
-    #expect(store.takeOutcomes().isEmpty)
+    // What would be due later stays.
+    let waiting = store.counts.stored
+    store.advance(to: now + 1_000_000)
+    #expect(store.takeOutcomes().isEmpty && store.counts.stored == waiting)
     func count(_ kind: DeviceOutcome.Kind) -> Int { told.count { $0.kind == kind } }
     let counts = store.counts
     #expect(count(.delivered) == counts.delivered && count(.coalesced) == counts.coalesced)

@@ -113,7 +113,8 @@ struct LoadResultTests {
     for (figure, counted) in [
       (result.notifications.generated, all.generated), (result.notifications.accepted, all.accepted),
       (result.notifications.rejected, all.rejected), (result.notifications.unknown, all.unknown),
-      (result.notifications.abandoned, all.abandoned), (result.notifications.unproven, all.unknown + all.abandonedOpen),
+      (result.notifications.abandoned, all.abandoned),
+      (result.notifications.unproven, all.unknown + all.abandonedOpen + all.prunedOpen),
       (result.sendings.written, all.sendings.written), (result.sendings.resent, all.sendings.resent),
       (result.sendings.accepted, all.sendings.accepted), (result.sendings.rejected, all.sendings.rejected),
       (result.sendings.discarded, all.sendings.discarded), (result.sendings.unknown, all.sendings.unknown),

@@ -54,6 +54,7 @@ public struct OfflineStore: Sendable {
 
   private let options: Options
   private var clock = Int64.min
+  private var isClosed = false
   private var places: [TokenKey: Int32] = [:]
   private var slots: [Slot] = []
   private var firstFree = Self.none
@@ -143,6 +144,7 @@ public struct OfflineStore: Sendable {
   ///
   /// Complexity: O(log n) for each due notification; O(1) if none is due.
   package mutating func advance(to now: Int64) {
+    guard !isClosed else { return }
     clock = max(clock, now)
     while let due = dues.min, due.time <= clock {
       _ = dues.popMin()
@@ -183,8 +185,12 @@ public struct OfflineStore: Sendable {
     clear(as: .dropped)
   }
 
-  /// Notes that notifications still wait, which stay.
-  package mutating func noteStored() { noteAll(as: .stored) }
+  /// Ends the time of the store: what waits now stays so, whatever is asked later.
+  package mutating func close(now: Int64) {
+    advance(to: now)
+    noteAll(as: .stored)
+    isClosed = true
+  }
 
   /// In the order in which they were stored.
   private mutating func noteAll(as kind: DeviceOutcome.Kind) {

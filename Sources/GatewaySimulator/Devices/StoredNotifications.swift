@@ -57,8 +57,8 @@ final class StoredNotifications: Sendable {
     }
   }
 
-  /// Tells the observer what still waits, at the end.
-  func noteStored() { withStore { $0.noteStored() } }
+  /// Ends the time of the store, and tells the observer what still waits.
+  func close(now: Int64) { withStore { $0.close(now: now) } }
 
   /// Drops what waits.
   func removeAll(now: Int64) { withStore { $0.removeAll(now: now) } }

@@ -105,7 +105,8 @@ extension ProviderVerdict {
       return row
     }
     errorsOmitted = max(0, inspection.errorCount - errors.count)
-    findings = inspection.findings
+    // A gateway that nobody sends to is no damaged recording.
+    findings = inspection.findings.filter { $0.kind != .nothingRead }
     // The next connection may be one that is not listed.
     if inspection.connectionsNotListed == 0 { takeReconnects(report) }
   }

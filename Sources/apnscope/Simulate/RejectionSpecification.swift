@@ -7,7 +7,7 @@ import PushModel
 /// `tokens=FILE`.
 struct RejectionSpecification: Quantity {
   static let notation =
-    "every=N, probability=P, uninstalled=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10)"
+    "every=N, probability=P, uninstalled=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10), ,topic=T and ,times=N"
 
   private enum Condition {
     case ready(Behavior.RejectionRule.Condition)
@@ -16,6 +16,8 @@ struct RejectionSpecification: Quantity {
 
   private var condition: Condition
   private var status: BinaryStatus
+  private var topic: String?
+  private var times: Int?
 
   init?(argument: String) {
     var condition: Condition?
@@ -26,6 +28,15 @@ struct RejectionSpecification: Quantity {
       if pair[0] == "status" {
         guard let code = UInt8(pair[1]), code != 0, code != 10 else { return nil }
         status = .init(rawValue: code)
+        continue
+      }
+      if pair[0] == "topic" {
+        topic = pair[1]
+        continue
+      }
+      if pair[0] == "times" {
+        guard let count = Int(pair[1]), count > 0 else { return nil }
+        times = count
         continue
       }
       guard condition == nil else { return nil }
@@ -57,9 +68,13 @@ struct RejectionSpecification: Quantity {
   /// Reads the file of tokens, if there is one: hexadecimal, one per line.
   func rejection() throws -> Behavior.RejectionRule {
     switch condition {
-    case .ready(let condition): return Behavior.RejectionRule(condition, status: status)
-    case .tokens(let file): return Behavior.RejectionRule(.tokens(try TokenSet(contentsOf: file)), status: status)
+    case .ready(let condition): return rule(condition)
+    case .tokens(let file): return rule(.tokens(try TokenSet(contentsOf: file)))
     }
+  }
+
+  private func rule(_ condition: Behavior.RejectionRule.Condition) -> Behavior.RejectionRule {
+    Behavior.RejectionRule(condition, status: status, topic: topic, times: times)
   }
 }
 
