@@ -1,6 +1,5 @@
 import Analysis
 import Bytes
-import DequeModule
 import Dissection
 import GatewaySimulator
 import Measurement
@@ -42,7 +41,7 @@ package final class EventHistory: Sendable {
   }
 
   fileprivate struct State {
-    var entries: Deque<Entry> = []
+    var entries = EntryLog()
     var heldBytes = 0
     /// The number of the latest notification.
     var last = 0
@@ -91,7 +90,7 @@ package final class EventHistory: Sendable {
   /// - Parameter leftOut: notifications that the recorder has left out so far.
   func reset(leftOut: (all: Int, unseen: Int)) {
     state.withLock { state in
-      (state.entries, state.heldBytes, state.lost, state.forgotten) = ([], 0, 0, [:])
+      (state.entries, state.heldBytes, state.lost, state.forgotten) = (EntryLog(), 0, 0, [:])
       (state.forgottenThrough, state.lastAtReset, state.leftOut) = (state.last, state.last, leftOut)
       for (number, connection) in state.open {
         state.open[number]?.acceptedBefore = connection.accepted
@@ -104,7 +103,7 @@ package final class EventHistory: Sendable {
 
   /// A view of the history at one time.
   struct View {
-    let entries: Deque<Entry>
+    let entries: EntryLog
     /// The number of the latest notification that was recorded; 0 before the first.
     let last: Int
     /// Notifications up to this number are forgotten, and up to the other one by a reset.
@@ -137,7 +136,10 @@ package final class EventHistory: Sendable {
       records.receive(.event(connection.opening))
       if !connection.missed.isEmpty { records.receive(.missed(connection: number, connection.missed)) }
     }
-    for entry in state.entries { records.receive(entry.item) }
+    state.entries.each {
+      records.receive($0.item)
+      return true
+    }
     records.finish(
       observedUntil: Timestamp(nanoseconds: end), lost: state.lost + leftOut.unseen - state.leftOut.unseen)
     var verdict = try output.verdict()

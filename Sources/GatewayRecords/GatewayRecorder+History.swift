@@ -1,7 +1,6 @@
 import Analysis
 import BinaryProtocol
 import Bytes
-import DequeModule
 import GatewaySimulator
 import Measurement
 import NIOCore
@@ -46,13 +45,9 @@ extension GatewayRecorder {
     guard let view = history?.view else { return ReceivedRange() }
     let range = ReceivedRange(
       last: view.last, forgottenThrough: view.forgottenThrough, lastAtReset: view.lastAtReset)
-    let entries = view.entries
-    // The last entry that may have it: those without notifications have no number.
-    var place = entries.count
-    while place > 0, entries[place - 1].count == 0 || entries[place - 1].first > number { place -= 1 }
-    for entry in entries[max(0, place - 1)...] where entry.count > 0 {
+    view.entries.each(after: number) { entry in
       guard case .event(let event) = entry.item, case .received(let bytes, let decision) = event.change else {
-        continue
+        return true
       }
       let facts = { (index: Int) in
         let isRejected = index == decision.accepted && decision.rejects
@@ -61,7 +56,7 @@ extension GatewayRecorder {
           fate: index < decision.accepted ? .accepted : isRejected ? .rejected : .discarded,
           rejection: isRejected ? decision.rejection : nil)
       }
-      guard Self.show(bytes.readableBytesSpan, entry, after: number, facts, body) else { break }
+      return Self.show(bytes.readableBytesSpan, entry, after: number, facts, body)
     }
     return range
   }

@@ -171,4 +171,45 @@ struct EventHistoryTests {
     _ = recorder.finish(observedUntil: 0)
     #expect(await recorder.catchUp(within: .seconds(60)) == false)
   }
+
+  @Test("Entries in chunks are those of a list, from every number on", arguments: seeds(10, of: 100))
+  func chunks(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var (log, list, last): (EntryLog, [EventHistory.Entry], Int) = (EntryLog(), [], 0)
+    var copies: [(log: EntryLog, numbers: [Int])] = []
+    for _ in 0..<3_000 {
+      if random.happens(oneIn: 3) {
+        let entry = log.popFirst()
+        #expect(entry?.bytes == list.first?.bytes && entry?.first == list.first?.first)
+        if !list.isEmpty { list.removeFirst() }
+      } else {
+        var entry = EventHistory.Entry(item: .request {}, bytes: random.number(100...2_000))
+        if random.happens(oneIn: 2) {
+          entry.count = random.number(1...5)
+          entry.first = last + 1
+          last += entry.count
+        }
+        log.append(entry)
+        list.append(entry)
+      }
+      #expect(log.count == list.count)
+      if random.happens(oneIn: 300) { copies.append((log, list.map(\.bytes))) }
+    }
+    func bytes(_ log: EntryLog, after number: Int? = nil) -> [Int] {
+      var bytes: [Int] = []
+      log.each(after: number) {
+        bytes.append($0.bytes)
+        return true
+      }
+      return bytes
+    }
+    for _ in 0..<50 {
+      let number = random.number(0...last + 1)
+      let later = list.filter { $0.count > 0 && $0.first + $0.count - 1 > number }
+      #expect(bytes(log, after: number) == later.map(\.bytes))
+    }
+    #expect(bytes(log) == list.map(\.bytes))
+    // What somebody holds does not change.
+    for copy in copies { #expect(bytes(copy.log) == copy.numbers) }
+  }
 }

@@ -106,8 +106,7 @@ struct StoryFold {
     // The unknown sending may have been accepted, or accepted a second time.
     if hasUnknown { return .open }
     if accepted == 1 { return hasPassed ? .expired : acceptedFirst ? .accepted : .recovered }
-    // Without a token it is rejected by any gateway, so nothing is lost with it.
-    return hasRejected || !first.flags.contains(.isRecognisable) ? .rejected : .lost
+    return hasRejected ? .rejected : .lost
   }
 
   var facts: StoryFacts {

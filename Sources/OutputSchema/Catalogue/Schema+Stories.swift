@@ -156,7 +156,7 @@ extension Shape {
     "recovered": "One was accepted, after others that were not.",
     "accepted": "The first sending was accepted, and no other.",
     "open": "The recording does not show enough; `open_reason` says why.",
-    "rejected": "None was accepted, and at least one was rejected, or would be: the notification has no token.",
+    "rejected": "None was accepted, and at least one was rejected.",
     "lost": "All sendings were discarded, and nothing that the recording does not show could hold another.",
   ])
 
