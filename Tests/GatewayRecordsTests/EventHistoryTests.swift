@@ -87,7 +87,8 @@ struct EventHistoryTests {
     let list = Self.list(recorder)
     #expect(list.count == whole.sendings - range.forgottenThrough && list.first.map(\.number) ?? 1 <= range.last + 1)
     guard verdict.notObserved > 0 else {
-      #expect(verdict == whole)
+      // Connections without notifications may be forgotten.
+      #expect(verdict.stories == whole.stories && verdict.discarded == whole.discarded)
       return
     }
     // What is forgotten may be an accepted sending of any of them.
