@@ -70,7 +70,7 @@ struct FaultChanges: Decodable, Sendable {
     try decoder.requireKnown(FaultDocument.Key.allCases.map(\.rawValue))
     let container = try decoder.container(keyedBy: FaultDocument.Key.self)
     let normal = Behavior()
-    /// What a member is, if it is there; `normal` if it is null.
+    /// The value of a member that is there; that of `normal` if it is null.
     func read<Value: Decodable, Setting: Sendable>(
       _ key: FaultDocument.Key, _ type: Value.Type, _ path: WritableKeyPath<Behavior, Setting> & Sendable,
       _ convert: (Value) throws -> Setting
@@ -179,7 +179,7 @@ extension FaultDocument.Rule {
     case every, probability, uninstalled, prefix, token, tokens, status, topic, times, left
   }
 
-  /// What an answer has is understood in a request; the rejections that are left begin anew.
+  /// A request may have the members of an answer; the rejections that are left begin anew.
   init(from decoder: any Decoder) throws {
     try decoder.requireKnown(Key.allCases.map(\.rawValue))
     let container = try decoder.container(keyedBy: Key.self)

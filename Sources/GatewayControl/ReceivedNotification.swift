@@ -14,7 +14,7 @@ public struct ReceivedNotification: Sendable, Equatable {
   public let connection: Int
   /// The topic of its connection; `nil`: the certificate names none.
   public let topic: String?
-  /// What the gateway decided; never `.unknown`.
+  /// The gateway's decision; never `.unknown`.
   public let fate: Fate
   /// Why it was rejected; `nil`: it was not.
   public let rejection: Rejection?

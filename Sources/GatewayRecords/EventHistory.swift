@@ -52,6 +52,8 @@ package final class EventHistory: Sendable {
     var forgotten: [UInt64: Forgotten] = [:]
     /// Notifications of connections of which nothing is left.
     var lost = 0
+    /// Something was forgotten since the latest reset.
+    var isCut = false
     /// Notifications that the recorder had left out at the latest reset, and the part of them of unknown connections.
     var leftOut = (all: 0, unseen: 0)
   }
@@ -78,7 +80,7 @@ package final class EventHistory: Sendable {
   func append(_ items: [EventQueue.Item]) {
     state.withLock { state in
       for item in items { state.append(item, plainTopic) }
-      // What was read last stays, even if it alone is more.
+      // The latest read stays, even if it alone is more.
       while state.heldBytes > maximumBytes, state.entries.count > 1, let entry = state.entries.popFirst() {
         state.forget(entry)
       }
@@ -92,6 +94,7 @@ package final class EventHistory: Sendable {
     state.withLock { state in
       (state.entries, state.heldBytes, state.lost, state.forgotten) = (EntryLog(), 0, 0, [:])
       (state.forgottenThrough, state.lastAtReset, state.leftOut) = (state.last, state.last, leftOut)
+      state.isCut = false
       for (number, connection) in state.open {
         state.open[number]?.acceptedBefore = connection.accepted
         state.forgotten[number] = Forgotten(opening: connection.opening)
@@ -143,6 +146,7 @@ package final class EventHistory: Sendable {
     records.finish(
       observedUntil: Timestamp(nanoseconds: end), lost: state.lost + leftOut.unseen - state.leftOut.unseen)
     var verdict = try output.verdict()
+    if state.isCut { verdict?.isCut = true }
     verdict?.notObserved = state.forgottenThrough - state.lastAtReset + leftOut.all - state.leftOut.all
     return verdict
   }
@@ -188,6 +192,7 @@ extension EventHistory.State {
   /// Keeps of an entry that was removed what the rest of its connection needs.
   fileprivate mutating func forget(_ entry: EventHistory.Entry) {
     heldBytes -= entry.bytes
+    isCut = true
     if entry.count > 0 { forgottenThrough = entry.first + entry.count - 1 }
     switch entry.item {
     case .request: break

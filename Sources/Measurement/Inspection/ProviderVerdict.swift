@@ -31,6 +31,9 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var errorsOmitted = 0
   /// Notifications that arrived and were left out, because the gateway's recorder was behind.
   public var notObserved = 0
+  /// Whether events of connections are no longer kept, so that counts of connections and of the feedback service may be
+  /// too small; `nil`: all are.
+  public var isCut: Bool?
   /// The notifications to each of the tokens that were asked for.
   public var tokens: [Token] = []
   /// Worth a look, losses of notifications first.

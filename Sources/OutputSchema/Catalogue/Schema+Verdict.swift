@@ -42,8 +42,12 @@ extension Schema {
     Field("errors", .array(.object(answer)), "Error responses one by one, up to 1,000."),
     Field("errors_omitted", .integer, "Error responses that are not in `errors`."),
     Field(
+      "is_cut", .boolean,
+      "Whether events of connections are no longer kept (`--max-history`): counts of connections and of the feedback service may be too small.",
+      when: "any are not, in an answer of `--control`"),
+    Field(
       "not_observed", .integer,
-      "Notifications that arrived and are not in the verdict, because it was behind: `--max-unrecorded`."),
+      "Notifications that arrived and are not in the verdict: it was behind (`--max-unrecorded`), or they are no longer kept (`--max-history`)."),
     Field(
       "tokens",
       .array(
