@@ -47,7 +47,8 @@ extension Schema {
       when: "any are not, in an answer of `--control`"),
     Field(
       "not_observed", .integer,
-      "Notifications that arrived and are not in the verdict: it was behind (`--max-unrecorded`), or they are no longer kept (`--max-history`)."),
+      "Notifications that arrived and are not in the verdict: it was behind (`--max-unrecorded`), or they are no longer kept (`--max-history`)."
+    ),
     Field(
       "tokens",
       .array(
