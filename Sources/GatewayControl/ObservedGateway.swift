@@ -162,7 +162,7 @@ public final class ObservedGateway: Sendable {
       if let next = verdicts.next { return next }
       let task = Task { [earlier = verdicts.running] in
         _ = await earlier?.value
-        // Who asks from now on may know of more than this one sees.
+        // A later question may know of more than this verdict sees.
         self.verdicts.withLock { ($0.running, $0.next) = ($0.next, nil) }
         return await Self.verdict(recorder, judging)
       }

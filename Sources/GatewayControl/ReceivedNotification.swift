@@ -167,7 +167,7 @@ struct NotificationSearch {
 
   /// Looks at what has come since, and ends early when the task is cancelled.
   mutating func goOn(in recorder: GatewayRecorder) async {
-    // What comes meanwhile may come faster than it can be looked at.
+    // Notifications may come faster than they can be looked at.
     let end = recorder.range.last
     while lookOn(in: recorder, upTo: end), !Task.isCancelled { await Task.yield() }
   }
@@ -205,7 +205,7 @@ struct NotificationSearch {
         found.notifications.append(ReceivedNotification(facts, fields, frame))
       }
     }
-    // What is left out comes after `last`.
+    // The notifications that are left out come after `last`.
     if !isFull { found.last = facts.number }
     position = facts.number
   }
