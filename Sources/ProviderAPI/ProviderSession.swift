@@ -10,7 +10,8 @@ import PushModel
 ///
 /// The fates (RFC 9113 sections 6.8, 8.1 and 8.7):
 /// - a final status of 200 to 299 accepts, any other rejects;
-/// - REFUSED_STREAM discards, and so does a GOAWAY whose last stream is below: the server has not processed it;
+/// - REFUSED_STREAM discards, and so does a GOAWAY whose last stream is below, unless an answer to a higher stream shows
+///   the last stream to be untrue: the server has not processed it;
 /// - a request that never ended is discarded, if its end cannot be missing from the recording;
 /// - everything else is unknown: streams reset for another reason, or without an answer at the connection's end.
 ///

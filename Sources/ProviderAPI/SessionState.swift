@@ -75,6 +75,8 @@ struct SessionState: Sendable, ConnectionHandler {
   private var openCount = 0
   /// The lowest last stream of the server's GOAWAY frames.
   private var lastStream: UInt32?
+  /// The highest stream with an answer. A lower last stream is untrue, and proves nothing of the streams up to this one.
+  private var highestAnswered: UInt32 = 0
   private var queue: [Queued] = []
   /// Memory for the bytes of requests and answers to come.
   private var spare: [[UInt8]] = []
@@ -255,6 +257,7 @@ struct SessionState: Sendable, ConnectionHandler {
     }
     exchanges[slot].response = response
     exchanges[slot].responseBytes = bytes
+    highestAnswered = max(highestAnswered, response.stream)
   }
 
   private func emptyResponse(_ slot: Int, _ origin: FrameOrigin) -> ProviderResponse {
@@ -269,6 +272,7 @@ struct SessionState: Sendable, ConnectionHandler {
     response.isUncertain = true
     exchanges[slot].response = response
     exchanges[slot].responseBytes = freshBytes()
+    highestAnswered = max(highestAnswered, response.stream)
   }
 
   private static func keep(_ value: RawSpan, in bytes: inout [UInt8]) -> ByteField {
@@ -378,7 +382,7 @@ struct SessionState: Sendable, ConnectionHandler {
       // A response whose status is lost says that the stream was processed.
       if exchanges[slot].reset == .refused {
         decision.cause = .refusedStream
-      } else if let lastStream, stream > lastStream {
+      } else if let lastStream, stream > max(lastStream, highestAnswered) {
         decision.cause = .goAway
       } else if exchanges[slot].request.completion == .incomplete {
         decision.cause = .incomplete
@@ -405,7 +409,7 @@ struct SessionState: Sendable, ConnectionHandler {
       self.lastStream = min(self.lastStream ?? lastStream, lastStream)
       for slot in exchanges.indices where exchanges[slot].isOpen && exchanges[slot].response == nil {
         guard exchanges[slot].request.notification != nil else { continue }
-        if exchanges[slot].request.stream > lastStream { discarded += 1 } else { open += 1 }
+        if exchanges[slot].request.stream > max(lastStream, highestAnswered) { discarded += 1 } else { open += 1 }
       }
     }
     let reason = text.read(debugData) ? text.string("reason", debugData).map(ProviderReason.init(rawValue:)) : nil

@@ -14,6 +14,8 @@ struct RandomConversation {
     random = SeededGenerator(seed: seed)
     talk = Conversation()
     var (next, open) = (UInt32(1), [UInt32]())
+    // The highest stream with an answer: a last stream below would be untrue (RFC 9113 section 6.8).
+    var answered: UInt32 = 0
     var last: UInt32?
     let topics = ["com.example.tide", "com.example.tide.voip"]
     for _ in 0..<random.number(10...60) {
@@ -36,6 +38,7 @@ struct RandomConversation {
       case 5...7:
         guard !open.isEmpty else { continue }
         let stream = open.remove(at: random.number(0...open.count - 1))
+        answered = max(answered, stream)
         if random.happens(oneIn: 4) {
           talk.answer(stream, 400, [("apns-id", "A-\(stream)")], body: #"{"reason":"BadDeviceToken"}"#)
         } else {
@@ -47,7 +50,7 @@ struct RandomConversation {
         talk.server { $0.writeReset(.refusedStream, stream: stream) }
       default:
         guard last == nil, random.happens(oneIn: 8), let lowest = open.min() else { continue }
-        let lastStream = random.happens(oneIn: 2) ? lowest : next
+        let lastStream = random.happens(oneIn: 2) ? max(lowest, answered) : next
         last = lastStream
         talk.server { $0.writeGoAway(lastStream: lastStream, .noError) }
         open.removeAll { $0 > lastStream }

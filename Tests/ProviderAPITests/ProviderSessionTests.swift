@@ -137,6 +137,19 @@ private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991
     #expect(session.goAways == 2)
   }
 
+  @Test("A last stream below one with an answer proves nothing of the streams between", arguments: [false, true])
+  func untrueLastStream(isAnswerFirst: Bool) {
+    var talk = Conversation()
+    for stream in [1, 3, 5, 7] as [UInt32] { talk.push(stream, Conversation.fields(token)) }
+    if isAnswerFirst { talk.answer(5, 200) }
+    talk.server { $0.writeGoAway(lastStream: 1, .noError) }
+    if !isAnswerFirst { talk.answer(5, 200) }
+    let (_, log) = talk.read()
+    let fates = Dictionary(uniqueKeysWithValues: log.fates.map { ($0.stream, $0.fate) })
+    #expect(fates == [1: .unknown, 3: .unknown, 5: .accepted, 7: .discarded])
+    #expect(log.goAways.first?.discarded == (isAnswerFirst ? 1 : 3))
+  }
+
   @Test("A request that has not ended is incomplete at the connection's end, and unknown at the recording's")
   func incomplete() {
     var talk = Conversation()
