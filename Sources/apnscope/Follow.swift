@@ -30,7 +30,7 @@ struct Follow: ParsableCommand {
         recovered       one was accepted, after others that were not
         accepted        the first one was accepted, no other was
         open            the recording does not prove what became of it; open_reason says why
-        rejected        none was accepted, and one was rejected
+        rejected        none was accepted, and one was rejected or has no token
         lost            all of them were discarded
 
       Rejected, recovered, expired and lost are said only when nothing that the recording does not show could hold \

@@ -53,8 +53,8 @@ struct BoundedMemoryTests {
     arguments: ["inspect", "decode --no-fates", "follow", "redact --output out.pcapng", "annotate --output out.pcapng"])
   func halfFrames(arguments: String) throws {
     try Command.inFolder { command in
-      // 23 MiB of them.
-      try command.write(Self.halfFrames(400), "half.pcap")
+      // 23 MiB of them where memory is measured; elsewhere more than the limit is enough.
+      try command.write(Self.halfFrames(arguments == "inspect" ? 400 : 120), "half.pcap")
       let (outcome, most) = try peak("\(arguments) --max-memory 2MiB half.pcap", in: command)
       #expect(outcome.status == 0, "\(outcome.errors)")
       switch arguments {
@@ -65,9 +65,9 @@ struct BoundedMemoryTests {
           outcome.output.contains("stretches of unfinished records were given up for lack of memory (--max-memory)"))
         #expect(outcome.output.contains("connections hit a limit of this program"))
       case "decode --no-fates":
-        #expect(outcome.lines.count { $0.contains(#""limits":["max_memory"]"#) } > 250)
+        #expect(outcome.lines.count { $0.contains(#""limits":["max_memory"]"#) } > 75)
         #expect(outcome.lines.count { $0.contains(#""type":"notification""#) } == 1)
-        #expect(outcome.lines.count { $0.contains(#""reason":"given_up""#) } > 250)
+        #expect(outcome.lines.count { $0.contains(#""reason":"given_up""#) } > 75)
       case "follow": #expect(outcome.output.contains(#""gaps":"#) && !outcome.output.contains(#""gaps":0"#))
       case "redact --output out.pcapng": #expect(outcome.errors.contains("1 connection written"))
       default: break

@@ -69,9 +69,9 @@ struct Command {
     return outcome
   }
 
-  /// A line for the shell, in which `$apnscope` is the command.
-  func shell(_ line: String) throws -> Outcome {
-    try run("/bin/bash", ["-c", line], input: "/dev/null")
+  /// A line for the shell, in which `$apnscope` is the command and `$@` are the arguments.
+  func shell(_ line: String, _ arguments: [String] = []) throws -> Outcome {
+    try run("/bin/bash", ["-c", line, "bash"] + arguments, input: "/dev/null")
   }
 
   /// Output goes to files, so that no pipe fills up.

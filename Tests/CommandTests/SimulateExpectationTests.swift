@@ -88,6 +88,18 @@ struct SimulateExpectationTests {
     #expect(wrong.status == 64 && wrong.errors.contains("--records needs a ledger"), "\(wrong.errors)")
   }
 
+  @Test("What has no token, as the markers of a load, is not lost when it is discarded")
+  func markers() throws {
+    try Command.inFolder { command in
+      let (simulator, load) = try Self.run(
+        ["--until-idle", "4s", "--for", "60s", "--resend-within", "2s", "--reject", "every=5", "--expect", "lost<=0"],
+        load: ["--count", "25"], in: command)
+      #expect(load.status == 0, "\(load.errors)")
+      #expect(simulator.status == 0, "\(simulator.output)\(simulator.errors)")
+      #expect(simulator.output.contains("✓ lost<=0  (0)\n"), "\(simulator.output)")
+    }
+  }
+
   @Test("An end before the time in which a provider may send again does not prove that nothing is lost")
   func notProven() throws {
     try Command.inFolder { command in

@@ -117,7 +117,7 @@ package final class StoryCollector: RecordSink {
       row.flags.insert(.hasExpiration)
     }
     if isMalformed { row.flags.insert(.isMalformed) }
-    if fields.token.length > 0 { row.flags.insert(.hasToken) }
+    if fields.token.length > 0 { row.flags.insert(.hasToken) } else if !isMalformed { row.flags.insert(.lacksToken) }
     let token = frame.extracting(fields.token.range)
     let payload = frame.extracting(fields.payload.range)
     if selection.takes(place, token: token, identifier: fields.identifier) { row.flags.insert(.isSelected) }

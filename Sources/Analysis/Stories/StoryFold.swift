@@ -106,7 +106,8 @@ struct StoryFold {
     // The unknown sending may have been accepted, or accepted a second time.
     if hasUnknown { return .open }
     if accepted == 1 { return hasPassed ? .expired : acceptedFirst ? .accepted : .recovered }
-    return hasRejected ? .rejected : .lost
+    // A discarded notification without a token loses nothing: processed, it would have been rejected.
+    return hasRejected || first.flags.contains(.lacksToken) ? .rejected : .lost
   }
 
   var facts: StoryFacts {

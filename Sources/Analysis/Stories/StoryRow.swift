@@ -30,6 +30,8 @@ struct StoryRow: BitwiseCopyable {
     static let isSelected = Flags(rawValue: 16)
     /// `NotificationIdentity.isRecognisable`.
     static let isRecognisable = Flags(rawValue: 64)
+    /// The whole frame is there, without a token: no gateway accepts it (status 2).
+    static let lacksToken = Flags(rawValue: 128)
   }
 
   /// `NotificationIdentity.keys`.

@@ -10,7 +10,7 @@ public enum StoryOutcome: String, Sendable, Codable, CaseIterable, BitwiseCopyab
   case accepted
   /// No sending is known to be accepted, and the fate of one is unknown.
   case open
-  /// No sending was accepted, and one was rejected.
+  /// No sending was accepted, and one was rejected or has no token.
   case rejected
   /// All sendings were discarded.
   case lost
@@ -31,7 +31,7 @@ extension StoryOutcome {
     case .recovered: "accepted after others that were not"
     case .accepted: "the first sending was accepted, and no other was seen to be"
     case .open: "the trace does not show enough to tell"
-    case .rejected: "none was accepted, and one was rejected"
+    case .rejected: "none was accepted, and one was rejected or has no token"
     case .lost: "all sendings were discarded, and nothing could hold another"
     }
   }

@@ -13,7 +13,7 @@ extension Schema {
       sendings are in order of time, and the outcome is decided in this order: two or more accepted: `accepted_twice`; \
       the fate of any unknown: `open`; one accepted: `expired` when its expiration, other than 0, had passed when that one \
       was written, `recovered` when it was not the first, else `accepted`; none accepted: `rejected` when any was rejected, \
-      else `lost`. A sending 10 minutes or more (`--repeat-after`) after an accepted one before it is a \
+      or when there is no token, without which no gateway accepts it; else `lost`. A sending 10 minutes or more (`--repeat-after`) after an accepted one before it is a \
       repeat on purpose, and begins a story of its own.
       """,
       """
@@ -156,7 +156,7 @@ extension Shape {
     "recovered": "One was accepted, after others that were not.",
     "accepted": "The first sending was accepted, and no other.",
     "open": "The recording does not show enough; `open_reason` says why.",
-    "rejected": "None was accepted, and at least one was rejected.",
+    "rejected": "None was accepted, and at least one was rejected, or there is no token, so that any would be.",
     "lost": "All sendings were discarded, and nothing that the recording does not show could hold another.",
   ])
 

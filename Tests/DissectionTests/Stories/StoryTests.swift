@@ -125,6 +125,24 @@ struct StoryTests {
     #expect(book.tokens.map(\.token) == [token] && book.tokens.map(\.sent) == [2])
   }
 
+  /// What clients send to learn what was accepted, behind an error.
+  @Test(
+    "A discarded notification without a token loses nothing, one that does not fit its frame may",
+    arguments: [true, false])
+  func discardedWithoutToken(fits: Bool) throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    capture.client(line, push(3, device: 3))
+    let items: [UInt8] = fits ? [1, 0, 0, 2, 0, 2, 123, 125] : [1, 0, 0, 2, 0, 9, 123]
+    capture.client(line, [2, 0, 0, 0, UInt8(items.count)] + items)
+    capture.server(line, refusal(8, 3))
+    capture.finish(line, byServer: true)
+    capture.observe()
+    let (book, _) = try withTemporaryFile(capture.bytes) { try tell($0) }
+    let discarded = book.stories.first { $0.sendings.map(\.fate) == [.discarded] }
+    #expect(discarded?.outcome == (fits ? "rejected" : "lost"), "\(book.stories)")
+  }
+
   @Test("The sendings of all stories are all notifications of a trace", arguments: TraceTests.baselines)
   func books(name: String) throws {
     let path = Folder.traces.appending(path: String(name.dropLast(".jsonl".count))).path
