@@ -84,6 +84,8 @@ public struct RunResult: Sendable, Equatable, Codable {
     public enum Cause: String, Sendable, Codable {
       /// The process was killed: these are its last saved books; later events are unknown.
       case lost
+      /// A threshold with `,abort` did not hold.
+      case threshold
     }
 
     /// The current phase. Drain occurs only for lost runs.
@@ -270,7 +272,7 @@ public struct RunResult: Sendable, Equatable, Codable {
       public var value: Double?
       /// Whether the condition holds.
       public var passed: Bool
-      /// Why the condition cannot be evaluated, which fails it; absent otherwise.
+      /// Why the condition cannot be evaluated, or that it ended the run, which fails it; absent otherwise.
       public var reason: String?
       package init(expression: String, value: Double?, passed: Bool, reason: String? = nil) {
         self.expression = expression

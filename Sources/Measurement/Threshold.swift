@@ -1,9 +1,10 @@
-/// A condition on a result, such as `send_lag_p99<5ms`, `rejected_rate<0.001` or `accepted_per_s>100k`.
+/// A condition on a result, such as `send_lag_p99<5ms`, `rejected_rate<0.001`, `accepted_per_s>100k` or
+/// `rejected_rate<1%,abort`.
 public struct Threshold: Sendable, Equatable {
   public typealias Comparison = Condition.Comparison
   public typealias SyntaxError = Condition.SyntaxError
 
-  /// The expression as written by the user.
+  /// The expression as written by the user, without `,abort`.
   public var expression: String
   /// The name of the metric.
   public var name: String
@@ -11,6 +12,10 @@ public struct Threshold: Sendable, Equatable {
   public var comparison: Comparison
   /// The bound in the unit of the metric; times in microseconds.
   public var bound: Double
+  /// Whether a run ends in which it does not hold: `,abort` behind the expression.
+  public var aborts: Bool
+  /// What the user wrote.
+  public var argument: String { expression + (aborts ? ",abort" : "") }
 
   /// The metrics by name; `nil` when there was nothing to measure, e.g. a latency without a response.
   package static let names: [String: @Sendable (RunResult) -> Double?] = {
@@ -47,12 +52,15 @@ public struct Threshold: Sendable, Equatable {
   /// Parses a condition: a metric, `<`, `<=`, `>`, `>=` or `=`, and a bound. Spaces are ignored.
   ///
   /// Times need a unit (`us`, `ms`, `s`), except 0. Rates and counts may have `k`, `M` or `G`, shares `%`, bytes any
-  /// unit of size.
+  /// unit of size. With `,abort` behind it a run ends in which it does not hold.
   ///
   /// - Throws: a `SyntaxError` for an unknown metric (with a list of all), or a bound that does not fit it.
-  public init(_ expression: String) throws(SyntaxError) {
-    let condition = try Condition(expression, of: Self.names.keys) { Self.quantity(of: $0) }
-    (self.expression, name) = (condition.expression, condition.name)
+  public init(_ argument: String) throws(SyntaxError) {
+    let end = argument.lastIndex(of: ",")
+    aborts = end.map { argument[$0...].filter { $0 != " " } == ",abort" } ?? false
+    let text = aborts ? String(argument[..<(end ?? argument.endIndex)]) : argument
+    let condition = try Condition(text, of: Self.names.keys) { Self.quantity(of: $0) }
+    (expression, name) = (condition.expression, condition.name)
     (comparison, bound) = (condition.comparison, condition.bound)
   }
 

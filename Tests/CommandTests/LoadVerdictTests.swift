@@ -38,6 +38,51 @@ struct LoadVerdictTests {
     }
   }
 
+  @Test("A threshold with ,abort ends the run when it does not hold, and stays failed", arguments: [true, false])
+  func abort(isKept: Bool) throws {
+    try SimulatorProcess.inFolder { command in
+      // Ten percent are rejected; after the end of the run nothing makes up for that.
+      let simulator = try SimulatorProcess(["--plain", "--reject", "every=10"], in: command)
+      let bound = isKept ? "20%" : "1%"
+      let (outcome, result) = try load(
+        [
+          "--plain", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "300/s", "--for", isKept ? "4s" : "2m",
+          "--threshold", "unknown<1M", "rejected_rate<\(bound),abort",
+        ], in: command)
+      _ = try simulator.stop()
+      let threshold = try #require(result.verdict.thresholds.last)
+      #expect(threshold.expression == "rejected_rate<\(bound)" && threshold.passed == isKept, "\(threshold)")
+      #expect(result.plan["threshold"] == .list(["unknown<1M", "rejected_rate<\(bound),abort"]))
+      #expect(result.verdict.thresholds.first?.passed == true)
+      #expect(result.verdict.invariants.allSatisfy { $0.holds })
+      if isKept {
+        #expect(outcome.status == 0 && result.interrupted == nil, "\(outcome.errors)")
+      } else {
+        #expect(outcome.status == 99 && result.interrupted?.cause == .threshold, "\(outcome.errors)")
+        #expect(result.measuredS >= 2 && result.measuredS < 60)
+        #expect((threshold.value ?? 0) > 0.01 && threshold.reason?.hasSuffix("which ended the run") == true)
+        #expect(outcome.errors.contains("rejected_rate<1% does not hold: "), "\(outcome.errors)")
+        #expect(outcome.output.contains("✗ rejected_rate<1%  ("), "\(outcome.output)")
+        #expect(try command.run("report", "run.json", "--output", "page").status == 0)
+        #expect(try command.read("page/report.md").contains("(ended by a threshold)"))
+      }
+    }
+  }
+
+  @Test(
+    "An aborting threshold is of a whole run that goes on",
+    arguments: [
+      ["load", "--plain", "--count", "10", "--segment", "1/2", "--threshold", "unknown<1,abort"],
+      ["merge", "a.json", "b.json", "--threshold", "unknown<1,abort"],
+      ["capacity", "--plain", "--threshold", "unknown<1,abort"],
+    ])
+  func noAbort(arguments: [String]) throws {
+    try Command.inFolder { command in
+      let outcome = try command.run(arguments)
+      #expect(outcome.status == 64 && outcome.errors.contains("abort"), "\(outcome.errors)")
+    }
+  }
+
   @Test("A gateway that reads and never answers is status 69, and its markers get no tick (badgw.py silent)")
   func silent() throws {
     try Command.inFolder { command in

@@ -303,6 +303,21 @@ struct SimulateControlTests {
     }
   }
 
+  @Test("Each fault has the name of the option that it begins with, and a unit behind it")
+  func names() throws {
+    try Command.inFolder { command in
+      let options = Set(try command.run("simulate", "--help").output.matches(of: #/--([a-z-]+)/#).map { $0.1 })
+      let gateway = try ControlledGateway(in: command)
+      let names = try gateway.get("/faults").object().keys
+      #expect(names.count > 15)
+      for name in names {
+        let option = name.replacing(#/(_(min|max))?_s$/#, with: "").replacing("_", with: "-")
+        #expect(options.contains(option[...]), "\(name)")
+      }
+      _ = try gateway.stop()
+    }
+  }
+
   // MARK: devices
 
   @Test("Devices change while a connection is open, and are what they were when the change is undone")

@@ -17,6 +17,16 @@ struct ThresholdTests {
     #expect(abs(try Threshold(expression).bound - bound) <= 1e-9 * bound)
   }
 
+  @Test("A condition that ends the run keeps its word apart")
+  func aborts() throws {
+    let threshold = try Threshold("rejected_rate<1%, abort")
+    #expect(threshold.aborts && threshold.expression == "rejected_rate<1%" && threshold.bound == 0.01)
+    #expect(try threshold.argument == "rejected_rate<1%,abort" && Threshold(threshold.argument) == threshold)
+    #expect(try !Threshold("rejected_rate<1%").aborts)
+    #expect(throws: Threshold.SyntaxError.self) { try Threshold("rejected_rate<1%,abort,abort") }
+    #expect(throws: Threshold.SyntaxError.self) { try Threshold("rejected_rate<1%,end") }
+  }
+
   @Test(
     "What is no condition is refused with the reason",
     arguments: [

@@ -215,7 +215,9 @@ extension Schema {
     Field("recovered", .integer, "Those that were accepted after sendings that were not."),
     Field("accepted", .integer, "Those of which the first sending was accepted, and no other.", since: "0.2"),
     Field("open", .integer, "Those of which the recording does not show enough.", since: "0.2"),
-    Field("rejected", .integer, "Those of which no sending was accepted and one was rejected. Discarded ones without a token are `open` here."),
+    Field(
+      "rejected", .integer,
+      "Those of which no sending was accepted and one was rejected. Discarded ones without a token are `open` here."),
     Field("lost", .integer, "Those whose sendings were all discarded, where nothing could hold another."),
     Field("open_reasons", .map(key: .openReason, value: .integer), "Why those of `open` are open.", since: "0.2"),
     Field(

@@ -138,7 +138,9 @@ extension Schema {
       "value", .number, "The measured value; times are in microseconds; in documents of 0.1.0 also 0 for none.",
       when: "there was something to measure"),
     Field("passed", .boolean, "Whether the condition holds."),
-    Field("reason", .text, "Why the condition cannot be judged, and so does not pass.", when: "that is so"),
+    Field(
+      "reason", .text, "Why the condition cannot be judged, or that it ended the run: either way it does not pass.",
+      when: "that is so"),
   ]
 
   private static let invariant: [Field] = [
@@ -151,7 +153,11 @@ extension Schema {
     Field("phase", .phaseName, "The phase that was on."),
     Field("after_s", .number, "Seconds of that phase.", unit: .seconds),
     Field(
-      "cause", .values(["lost": "The process was not seen to end; these are the last books it kept."]),
+      "cause",
+      .values([
+        "lost": "The process was not seen to end; these are the last books it kept.",
+        "threshold": "A condition with `,abort` did not hold.",
+      ]),
       "Why.", when: "the end was not asked for"),
   ]
 

@@ -138,7 +138,7 @@ public struct CampaignPlan: Sendable, Equatable, Encodable {
     if document.trials.contains(where: { $0.purpose == .errors && $0.faultShare > 0 }) {
       return "no law fits the trials with intentional errors"
     }
-    return "no trial had errors; see --error-sweep"
+    return "no trial with intentional errors was run (--error-sweep)"
   }
 
   /// The share of errors of a case, as it is known: "0.02 %", or "< 0.02 %" when there was none in all that was sent.

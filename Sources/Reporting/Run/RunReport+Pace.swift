@@ -16,7 +16,11 @@ extension RunReport {
     }
     if isMerged { words.append("in the first of its segments") }
     if let interrupted = result.interrupted {
-      words.append(interrupted.cause == .lost ? "(did not come to its end)" : "(interrupted)")
+      switch interrupted.cause {
+      case .lost: words.append("(did not come to its end)")
+      case .threshold: words.append("(ended by a threshold)")
+      case nil: words.append("(interrupted)")
+      }
     }
     return words.joined(separator: " ")
   }

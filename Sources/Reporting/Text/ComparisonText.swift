@@ -1,3 +1,4 @@
+import Bytes
 import Measurement
 
 /// A comparison on a terminal.
@@ -19,11 +20,11 @@ package struct ComparisonText: Sendable {
       lines += ["", "what differs"]
       lines += aligned(
         comparison.differences.map {
-          ["  \($0.name)", $0.a.joined(separator: " | "), "->", $0.b.joined(separator: " | ")]
+          ["  \($0.name)", Self.values($0.a), "->", Self.values($0.b)]
         }, left: 4)
     }
     if !comparison.warnings.isEmpty { lines.append("") }
-    lines += comparison.warnings.map { "! \($0)" }
+    lines += comparison.warnings.map { "! \(ControlCharacters.escaped($0))" }
     text = lines.joined(separator: "\n")
   }
 
@@ -36,9 +37,13 @@ package struct ComparisonText: Sendable {
   }
 
   private static func runs(_ names: [String], _ kind: String) -> String {
-    let shown = names.prefix(4).joined(separator: " ")
+    let shown = ControlCharacters.escaped(names.prefix(4).joined(separator: " "))
     let count = counted(names.count, kind == Ledger().kind ? "ledger" : "run")
     return "\(count): \(shown)\(names.count > 4 ? " …" : "")"
+  }
+
+  private static func values(_ values: [String]) -> String {
+    ControlCharacters.escaped(values.joined(separator: " | "))
   }
 
   private static func ratio(_ value: Double) -> String { fixed(value, value < 10 ? 3 : 1) }

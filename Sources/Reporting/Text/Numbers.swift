@@ -61,4 +61,4 @@ func span(_ seconds: Double) -> String {
 }
 
 /// Seconds to a tenth, however many they are: 0.0 s, 86400.0 s.
-func tenths(_ seconds: Double) -> String { "\((seconds * 10).rounded() / 10) s" }
+package func tenths(_ seconds: Double) -> String { "\((seconds * 10).rounded() / 10) s" }

@@ -125,7 +125,7 @@ struct PassOptions: ParsableArguments {
     parsing: .upToNextOption,
     help: ArgumentHelp(
       "Another condition on every trial, e.g. 'loss_window_p99<500'; see 'apnscope load --help'. Takes several arguments; repeatable.",
-      valueName: "condition"), transform: ThresholdArgument.parse)
+      valueName: "condition"), transform: ThresholdArgument.parseFinal)
   var threshold: [ThresholdArgument] = []
 }
 

@@ -24,7 +24,7 @@ struct EffectivePlan {
     addProof(plan)
     if let poll = command.feedback.pollFeedback { addFeedback(command.feedback, poll) }
     if !command.result.threshold.isEmpty {
-      add("threshold", .list(command.result.threshold.map(\.threshold.expression)))
+      add("threshold", .list(command.result.threshold.map(\.threshold.argument)))
     }
   }
 

@@ -63,7 +63,7 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --rate 10k/s --for 30s --output run.json
         apnscope load --identity ids --connections 8 --count 1M --payload 100..2000
         apnscope load --identity ids --stage 10s:0..50k/s --stage 1m:50k/s \\
-          --threshold 'send_lag_p99<5ms'
+          --threshold 'send_lag_p99<5ms' 'rejected_rate<1%,abort'
         apnscope load --identity ids --rate 10k/s --payload-from records.jsonl
         apnscope load --identity ids --faults missing-token=1e-4,oversize=1e-5
         apnscope decode trace.pcap |
@@ -106,6 +106,10 @@ struct Load: AsyncParsableCommand {
 
   func validate() throws {
     if plan == nil { try requireCompanions() }
+    if (workload.segment?.count ?? 1) > 1, let one = result.threshold.first(where: { $0.threshold.aborts }) {
+      throw ValidationError(
+        "--threshold \(one.threshold.argument) and --segment exclude each other: a segment knows only its part.")
+    }
     if replay.replay != nil, let other = (workload.given + pace.given).first {
       throw ValidationError("--replay and --\(other) exclude each other: a replay is sent as recorded.")
     }

@@ -38,9 +38,10 @@ struct LoadRun {
 
     let metrics = try await startMetrics(runner)
     let partial = try partialResult(of: file, environment, settings)
+    let watch = ThresholdWatch(command.result.threshold.map(\.threshold), environment)
     let outcome: LoadOutcome
     do {
-      outcome = try await carryOut(runner, partial)
+      outcome = try await carryOut(runner, partial, watch)
     } catch {
       partial?.remove()
       await metrics?.stop()
@@ -51,6 +52,7 @@ struct LoadRun {
     var result = outcome.result(environment)
     result.plan = settings.values
     if !isSegment { result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) } }
+    watch?.mark(&result)
     let document = try result.jsonDocument()
     file?.write(document)
     junit?.write(JUnitReport(result).text)
@@ -70,7 +72,9 @@ struct LoadRun {
   }
 
   /// Runs the load, with its status on the terminal and its books so far in a file.
-  private func carryOut(_ runner: LoadRunner, _ partial: PartialResult?) async throws -> LoadOutcome {
+  private func carryOut(
+    _ runner: LoadRunner, _ partial: PartialResult?, _ watch: ThresholdWatch?
+  ) async throws -> LoadOutcome {
     let status = LoadStatus()
     let gateway = "\(command.target.gateway.address)"
     do {
@@ -81,6 +85,10 @@ struct LoadRun {
         complain("\(gateway): \($0)")
       } checkpoint: {
         partial?.keep($0)
+        guard let watch, watch.fails($0), let failure = watch.failure else { return }
+        runner.stop()
+        status.end()
+        complain("\(failure.threshold.expression) does not hold: \(failure.entry.reason ?? "")")
       }
       status.end()
       await partial?.end()

@@ -5,6 +5,15 @@ import Measurement
 struct ThresholdArgument {
   var threshold: Threshold
 
+  /// For `@Option(transform:)`, which reports the error: a condition on what has ended already, or is many runs.
+  @Sendable static func parseFinal(_ text: String) throws -> ThresholdArgument {
+    let argument = try parse(text)
+    guard !argument.threshold.aborts else {
+      throw ValidationError("'\(text)': ',abort' is for 'apnscope load', which it ends.")
+    }
+    return argument
+  }
+
   /// For `@Option(transform:)`, which reports the error.
   @Sendable static func parse(_ text: String) throws -> ThresholdArgument {
     do {
@@ -36,7 +45,7 @@ struct ResultOptions: ParsableArguments {
   @Option(
     parsing: .upToNextOption,
     help: ArgumentHelp(
-      "Exit with 99 unless this holds, e.g. 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; an unknown name lists all metrics; times need a unit. Takes several arguments; repeatable. With --segment, 'apnscope merge' evaluates it.",
+      "Exit with 99 unless this holds, e.g. 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; an unknown name lists all metrics; times need a unit. With ',abort' behind it, judged every second from 2 s on, it ends the run when it does not hold. Takes several arguments; repeatable. With --segment, 'apnscope merge' evaluates it.",
       valueName: "condition"), transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 

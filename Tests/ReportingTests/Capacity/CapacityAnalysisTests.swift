@@ -208,7 +208,7 @@ struct CapacityAnalysisTests {
     analysis = CapacityAnalysis(document)
     #expect(analysis.goodput == nil)
     #expect(analysis.plan?.cases.count == 1)
-    #expect(analysis.plan?.notes.contains { $0.contains("no trial had errors") } == true)
+    #expect(analysis.plan?.notes.contains { $0.contains("no trial with intentional errors was run") } == true)
     #expect(analysis.warnings.contains { $0.contains("3 points") })
     for index in document.trials.indices { document.trials[index].verdict = .void }
     (document.ending, document.sustainedPerS) = (.nothingPassed, nil)

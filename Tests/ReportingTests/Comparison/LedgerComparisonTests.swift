@@ -56,6 +56,14 @@ struct LedgerComparisonTests {
     #expect(try row("rejected_share", back).judgement == .better)
   }
 
+  @Test("Names of files cannot write to a terminal what they like")
+  func hostileNames() {
+    var first = Self.ledger(rejected: 1)
+    first.name = "sim\u{1b}[2J.json"
+    let text = ComparisonText(Comparison(ledgers: [first], [Self.ledger(rejected: 1, at: 1)])).text
+    #expect(text.hasPrefix("A  1 ledger: sim") && !text.contains("\u{1b}"))
+  }
+
   @Test("A status that one side has is 0 on the other")
   func statuses() throws {
     let comparison = Comparison(
