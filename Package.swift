@@ -39,7 +39,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", .upToNextMinor(from: "2.101.2")),
     .package(url: "https://github.com/apple/swift-collections", .upToNextMinor(from: "1.6.0")),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", .upToNextMinor(from: "0.2.0")),
-    .package(url: "https://github.com/LebJe/TOMLKit", .upToNextMinor(from: "0.6.0")),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", .upToNextMinor(from: "2.13.0")),
   ],
   targets: [
@@ -53,6 +52,8 @@ let package = Package(
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CBuild"),
+    // Headers of Debian's libtomlplusplus-dev, compiled here.
+    .target(name: "CTOML"),
     .systemLibrary(name: "CPrefetch"),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -177,10 +178,9 @@ let package = Package(
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",
-        "Bytes", "CBuild",
+        "Bytes", "CBuild", "CTOML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "TOMLKit", package: "TOMLKit"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
@@ -330,7 +330,8 @@ let package = Package(
       ],
       exclude: ["Clients", "Golden"], swiftSettings: settings),
   ],
-  swiftLanguageModes: [.v6]
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
 )
 
 // `Scripts/races` builds the tests of a few targets: their names, separated by spaces.

@@ -57,7 +57,7 @@ package final class RotatedFile {
       return false
     }
     full.append(name)
-    if let most = limits.maximumFiles, full.count > most { _ = unlink(full.removeFirst()) }
+    if let most = limits.maximumFiles, full.count > most { _ = unsafe unlink(full.removeFirst()) }
     (file, written) = (next, 0)
     guard let firstLine else { return true }
     written = firstLine.count
