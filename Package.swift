@@ -8,7 +8,7 @@ let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strict
 /// Imports go down only: command (apnscope), control (GatewayControl), joined (Pipeline, GatewayRecords), jobs (Dissection,
 /// Analysis, LoadTest, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
 /// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, Payload, Measurement,
-/// OutputSchema, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
+/// OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -38,9 +38,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", .upToNextMinor(from: "1.8.2")),
     .package(url: "https://github.com/apple/swift-nio", .upToNextMinor(from: "2.101.2")),
     .package(url: "https://github.com/apple/swift-collections", .upToNextMinor(from: "1.6.0")),
-    .package(url: "https://github.com/groue/GRDB.swift", .upToNextMinor(from: "7.10.0")),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", .upToNextMinor(from: "0.2.0")),
-    .package(url: "https://github.com/LebJe/TOMLKit", .upToNextMinor(from: "0.6.0")),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", .upToNextMinor(from: "2.13.0")),
   ],
   targets: [
@@ -54,9 +52,12 @@ let package = Package(
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CBuild"),
+    // Headers of Debian's libtomlplusplus-dev, compiled here.
+    .target(name: "CTOML"),
     .systemLibrary(name: "CPrefetch"),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .target(
       name: "PacketCapture", dependencies: ["Bytes", "CArchive", "CPcap", "CZlib", "CZstd"],
@@ -95,6 +96,8 @@ let package = Package(
 
     .target(name: "OutputSchema", swiftSettings: settings),
 
+    .target(name: "SQLite", dependencies: ["CSQLite"], swiftSettings: settings),
+
     .target(
       name: "TLSTransport",
       dependencies: ["Bytes", "COpenSSL", "TLSFoundation", .product(name: "NIOCore", package: "swift-nio")],
@@ -129,9 +132,9 @@ let package = Package(
     .target(
       name: "GatewaySimulator",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "TLSTransport",
+        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "SQLite", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HeapModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
 
@@ -164,7 +167,7 @@ let package = Package(
 
     .target(
       name: "Reporting",
-      dependencies: ["BinaryProtocol", "Bytes", "Measurement", .product(name: "GRDB", package: "GRDB.swift")],
+      dependencies: ["BinaryProtocol", "Bytes", "Measurement", "SQLite"],
       swiftSettings: settings),
 
     .executableTarget(
@@ -175,10 +178,9 @@ let package = Package(
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",
-        "Bytes", "CBuild",
+        "Bytes", "CBuild", "CTOML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "TOMLKit", package: "TOMLKit"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
       ],
       swiftSettings: settings),
@@ -306,6 +308,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "OutputSchemaTests", dependencies: ["Measurement", "OutputSchema", "Payload"], swiftSettings: settings),
+    .testTarget(name: "SQLiteTests", dependencies: ["SQLite", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "LoadTestTests",
       dependencies: [
@@ -317,9 +320,7 @@ let package = Package(
       ], swiftSettings: settings),
     .testTarget(
       name: "ReportingTests",
-      dependencies: [
-        "Reporting", "Measurement", "TestSupport", .product(name: "GRDB", package: "GRDB.swift"),
-      ],
+      dependencies: ["Reporting", "Measurement", "SQLite", "TestSupport"],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
       name: "CommandTests",
@@ -329,7 +330,8 @@ let package = Package(
       ],
       exclude: ["Clients", "Golden"], swiftSettings: settings),
   ],
-  swiftLanguageModes: [.v6]
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
 )
 
 // `Scripts/races` builds the tests of a few targets: their names, separated by spaces.

@@ -38,6 +38,23 @@ public struct FrameItem: Sendable, Equatable {
     /// One byte: 10 or 5.
     @inlinable public static var priority: Identifier { Identifier(rawValue: 5) }
 
+    /// The five that Apple's guide describes.
+    package static let documented: [Identifier] = [
+      .deviceToken, .payload, .notificationIdentifier, .expiration, .priority,
+    ]
+
+    /// The name in Apple's guide, in small letters; `unknown` for others.
+    package var name: String {
+      switch self {
+      case .deviceToken: "device token"
+      case .payload: "payload"
+      case .notificationIdentifier: "notification identifier"
+      case .expiration: "expiration date"
+      case .priority: "priority"
+      default: "unknown"
+      }
+    }
+
     /// Whether the identifier is one of the five documented ones, and its data may have this length.
     package func canHave(length: Int) -> Bool {
       switch self {

@@ -26,7 +26,7 @@ package struct FileFailure: Error, Equatable, CustomStringConvertible {
   }
 
   /// - Parameter code: the system's error number.
-  init(_ kind: Kind, _ name: String, code: Int32) {
+  package init(_ kind: Kind, _ name: String, code: Int32) {
     self.init(kind, name, SystemError.text(code))
   }
 

@@ -1,5 +1,5 @@
 import Bytes
-import Foundation
+import FoundationEssentials
 import Glibc
 
 /// A file of lines that is continued in another one when it is full: what is full is renamed to `NAME.TIME`, as
@@ -57,7 +57,7 @@ package final class RotatedFile {
       return false
     }
     full.append(name)
-    if let most = limits.maximumFiles, full.count > most { _ = unlink(full.removeFirst()) }
+    if let most = limits.maximumFiles, full.count > most { _ = unsafe unlink(full.removeFirst()) }
     (file, written) = (next, 0)
     guard let firstLine else { return true }
     written = firstLine.count
@@ -66,9 +66,8 @@ package final class RotatedFile {
 
   /// A name that no file has or had.
   private func freeName() -> String {
-    let formatter = ISO8601DateFormatter()
-    formatter.formatOptions = [.withYear, .withMonth, .withDay, .withTime, .withTimeZone]
-    let name = "\(path).\(formatter.string(from: time()))"
+    let style = Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted)
+    let name = "\(path).\(time().formatted(style))"
     // Of one second: numbers are not used again, so that they tell the order.
     var number = latest.name == name ? latest.number + 1 : 1
     func numbered() -> String { number == 1 ? name : "\(name)-\(number)" }

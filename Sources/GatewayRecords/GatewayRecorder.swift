@@ -2,7 +2,6 @@ import Analysis
 import Bytes
 import Dispatch
 import Dissection
-import Foundation
 import GatewaySimulator
 import Glibc
 import Measurement
@@ -94,7 +93,7 @@ package final class GatewayRecorder: Sendable {
       State(
         records: output.map { ObservedRecords(into: $0, source: source, options: options.dissection) },
         output: output))
-    Thread.detachNewThread { [self] in
+    startThread { [self] in
       // The gateway's loops come first, and providers on the same machine. On Linux this is the calling thread's.
       _ = setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, Self.niceness)
       state.withLock { run(&$0.records) }

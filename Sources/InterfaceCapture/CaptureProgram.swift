@@ -1,4 +1,5 @@
 import Bytes
+import CommandFiles
 import Glibc
 import PacketCapture
 
@@ -35,7 +36,7 @@ package enum CaptureProgram: String, CaseIterable {
       let process = try start(
         [program.rawValue, "-D"], output: STDOUT_FILENO, errors: STDERR_FILENO, endingSignals)
       guard let process else { continue }
-      if Self.wait(for: process) == 0 { return }
+      if ChildProgram.wait(for: process) == 0 { return }
       throw .cannotList
     }
     throw .noProgram
@@ -69,73 +70,10 @@ package enum CaptureProgram: String, CaseIterable {
   private static func start(
     _ arguments: [String], output: Int32, errors: Int32, _ endingSignals: [Int32]
   ) throws(InterfaceCaptureFailure) -> pid_t? {
-    let (process, code) = spawn(arguments, output: output, errors: errors, endingSignals: endingSignals)
+    let (process, code) = ChildProgram.spawn(arguments, output: output, errors: errors, endingSignals: endingSignals)
     if code == 0 { return process }
     guard code == ENOENT else { throw .cannotStart(program: arguments[0], code: code) }
     return nil
-  }
-
-  /// Starts a program. Returns its process number, and the system's error number.
-  ///
-  /// - Parameters:
-  ///   - input, output, errors: its standard streams; `nil`: none.
-  ///   - group: its process group; 0: a new one.
-  ///   - endingSignals: the signals that end it, whatever this process does with them.
-  fileprivate static func spawn(
-    _ arguments: [String], input: Int32? = nil, output: Int32? = nil, errors: Int32? = nil, group: pid_t = 0,
-    endingSignals: [Int32]
-  ) -> (process: pid_t, code: Int32) {
-    var actions = unsafe posix_spawn_file_actions_t()
-    var attributes = posix_spawnattr_t()
-    unsafe posix_spawn_file_actions_init(&actions)
-    unsafe posix_spawnattr_init(&attributes)
-    defer {
-      unsafe posix_spawn_file_actions_destroy(&actions)
-      unsafe posix_spawnattr_destroy(&attributes)
-    }
-    for (number, file) in [(STDIN_FILENO, input), (STDOUT_FILENO, output), (STDERR_FILENO, errors)] {
-      if let file {
-        unsafe posix_spawn_file_actions_adddup2(&actions, file, number)
-      } else {
-        unsafe posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0)
-      }
-    }
-    var signals = sigset_t()
-    unsafe sigemptyset(&signals)
-    unsafe posix_spawnattr_setsigmask(&attributes, &signals)
-    for number in endingSignals + [SIGPIPE] { unsafe sigaddset(&signals, number) }
-    unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-    unsafe posix_spawnattr_setpgroup(&attributes, group)
-    let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
-    unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
-    var process = pid_t()
-    var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) } + [nil]
-    defer { for index in unsafe words.indices { unsafe free(words[index]) } }
-    // Safe: the words end with nil, and live through the call.
-    let code = unsafe posix_spawnp(&process, arguments[0], &actions, &attributes, &words, environ)
-    return (process, code)
-  }
-
-  /// Waits for the process, and returns its exit status; 128 plus the signal if one ended it.
-  static func wait(for process: pid_t) -> Int32 {
-    var status: Int32 = 0
-    while unsafe waitpid(process, &status, 0) < 0 && errno == EINTR {}
-    return exitStatus(status)
-  }
-
-  /// Waits for the process, and returns its exit status; `nil` if it does not end in time.
-  static func wait(for process: pid_t, atMost time: Duration) -> Int32? {
-    let end = ContinuousClock.now + time
-    while true {
-      var status: Int32 = 0
-      if unsafe waitpid(process, &status, WNOHANG) > 0 { return exitStatus(status) }
-      if ContinuousClock.now >= end { return nil }
-      usleep(5_000)
-    }
-  }
-
-  private static func exitStatus(_ status: Int32) -> Int32 {
-    status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
   }
 }
 
@@ -152,7 +90,7 @@ struct Lifeline {
   /// - Parameter pipe: a pipe that programs do not inherit. The lifeline owns both ends from now on.
   init(_ pipe: (read: Int32, write: Int32), of program: pid_t, endingSignals: [Int32]) {
     let script = "trap '' INT TERM HUP; read -r _; kill -TERM -\(program)"
-    let (process, code) = CaptureProgram.spawn(
+    let (process, code) = ChildProgram.spawn(
       ["sh", "-c", script], input: pipe.read, group: program, endingSignals: endingSignals)
     guardian = code == 0 ? process : 0
     writingEnd = pipe.write
@@ -162,6 +100,6 @@ struct Lifeline {
   /// The program has ended.
   func end() {
     close(writingEnd)
-    if guardian > 0 { _ = CaptureProgram.wait(for: guardian) }
+    if guardian > 0 { _ = ChildProgram.wait(for: guardian) }
   }
 }

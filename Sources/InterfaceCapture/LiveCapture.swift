@@ -102,7 +102,7 @@ package final class LiveCapture {
     close(errors)
     if !hasEnded {
       kill(process, SIGKILL)
-      _ = CaptureProgram.wait(for: process)
+      _ = ChildProgram.wait(for: process)
       lifeline.end()
     }
   }
@@ -166,17 +166,17 @@ package final class LiveCapture {
     var status: Int32?
     let mayEnd = isWanted && stopped == nil && !isStopped
     // A pipe that has ended is the end of the program, in a moment.
-    if mayEnd { status = CaptureProgram.wait(for: process, atMost: Self.patience) }
+    if mayEnd { status = ChildProgram.wait(for: process, atMost: Self.patience) }
     let endedByItself = status
     // The program may wait until the pipe is read.
     closePipe()
     if status == nil {
       kill(process, SIGINT)
-      status = CaptureProgram.wait(for: process, atMost: Self.patience)
+      status = ChildProgram.wait(for: process, atMost: Self.patience)
     }
     if status == nil {
       kill(process, SIGKILL)
-      _ = CaptureProgram.wait(for: process)
+      _ = ChildProgram.wait(for: process)
     }
     lifeline.end()
     readErrors()

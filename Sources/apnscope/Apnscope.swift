@@ -22,6 +22,7 @@ struct Apnscope: AsyncParsableCommand {
                                  decode writes it as structured records;
                                  follow tells what became of each notification;
                                  annotate comments its packets for Wireshark;
+                                 dissector teaches Wireshark the protocol;
                                  redact makes a copy that is safe to pass on.
         Is my payload correct?   lint names what is wrong with it and where;
                                  render shows what a user would have seen.
@@ -38,7 +39,7 @@ struct Apnscope: AsyncParsableCommand {
 
       Recordings are pcap, pcapng or snoop files, or dumps of one direction; TLS is decrypted with a key log.
 
-      A first session, for example:
+      'apnscope demo' shows all of it in 20 seconds. A first session, for example:
         apnscope identity --directory ids --topic com.example.app
         apnscope simulate --identity ids --reject every=5000 --ledger sim.json &
         apnscope load --identity ids --rate 10k/s --for 10s --output run.json
@@ -53,7 +54,7 @@ struct Apnscope: AsyncParsableCommand {
     subcommands: [
       Decode.self, Inspect.self, Follow.self, Annotate.self, Redact.self, Lint.self, Render.self, Simulate.self,
       Load.self, Merge.self, Compare.self, Capacity.self, Report.self, History.self, IdentityCommand.self,
-      SchemaCommand.self,
+      SchemaCommand.self, DissectorCommand.self, DemoCommand.self,
     ])
 
   static func main() async {

@@ -32,15 +32,22 @@ struct SecretsOptions: ParsableArguments {
     }
   }
 
+  private static func isEmpty(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_size == 0
+  }
+
   /// Reads all files of secrets. An unusable file is reported and ends the command, because the result would be
   /// incomplete without it.
-  func read(_ limits: LimitOptions) throws -> Secrets {
+  ///
+  /// - Parameter mayGrow: of a live capture, whose key log is empty until the first handshake.
+  func read(_ limits: LimitOptions, mayGrow: Bool = false) throws -> Secrets {
     let secrets = Secrets(limits: limits.dissection.tls)
     for path in keys {
       let keyLog = try using(path) { () throws(SecretsError) in
         try KeyLog(contentsOf: path, maximumLength: limits.maxSecretsLength.bytes, maximumLines: limits.maxKeyLogLines)
       }
-      if keyLog.count == 0 {
+      if keyLog.count == 0, !(mayGrow && Self.isEmpty(path)) {
         complain("\(path): contains no secrets; expected an NSS key log, or the sessions of openssl s_client")
       }
       if keyLog.isCut { complain("\(path): only the first \(keyLog.count) lines are used (--max-key-log-lines)") }

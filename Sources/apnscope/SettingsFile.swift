@@ -1,6 +1,5 @@
 import ArgumentParser
 import Bytes
-import TOMLKit
 
 /// A TOML file that sets a command's options: its settings become arguments, so that every option has one meaning, one
 /// default and one check.
@@ -14,7 +13,7 @@ struct SettingsFile {
   private static let maximumLength = 1 << 20
 
   private let path: String
-  private let table: TOMLTable
+  private let table: [String: TOMLValue]
 
   /// Reports an error and throws an exit code if the file cannot be read or is not valid TOML; the latter with line and
   /// column.
@@ -31,11 +30,10 @@ struct SettingsFile {
       complain("\(path): is not UTF-8")
       throw ExitStatus.damaged
     }
-    do {
-      table = try TOMLTable(string: text)
-    } catch let error as TOMLParseError {
-      let place = error.source.begin
-      complain("\(path):\(place.line):\(place.column): \(error.description)")
+    do throws(TOMLValue.ParseError) {
+      table = try TOMLValue(parsing: text).table ?? [:]
+    } catch {
+      complain("\(path):\(error.line):\(error.column): \(error.description)")
       throw ExitStatus.damaged
     }
   }
@@ -76,7 +74,7 @@ struct SettingsFile {
   }
 
   private func arguments(
-    _ table: TOMLTable, prefix: String, _ grammar: OptionGrammar, _ overridden: Set<String>
+    _ table: [String: TOMLValue], prefix: String, _ grammar: OptionGrammar, _ overridden: Set<String>
   ) throws -> [String] {
     var arguments: [String] = []
     for key in table.keys.sorted() {
@@ -100,12 +98,12 @@ struct SettingsFile {
     return arguments
   }
 
-  private func flag(_ name: String, _ value: any TOMLValueConvertible) throws -> [String] {
+  private func flag(_ name: String, _ value: TOMLValue) throws -> [String] {
     guard let isOn = value.bool else { throw mistake(name, "is true or false") }
     return isOn ? ["--\(name)"] : []
   }
 
-  private func uses(of name: String, _ value: any TOMLValueConvertible, isRepeating: Bool) throws -> [String] {
+  private func uses(of name: String, _ value: TOMLValue, isRepeating: Bool) throws -> [String] {
     guard let list = value.array else { return [use(name, try text(name, value))] }
     if list.contains(where: { $0.table != nil }) {
       return try list.map { element in
@@ -121,7 +119,7 @@ struct SettingsFile {
   /// The option and its value as one word, so that a value may begin with a hyphen.
   private func use(_ name: String, _ value: String) -> String { "--\(name)=\(value)" }
 
-  private func text(_ name: String, _ value: (any TOMLValueConvertible)?) throws -> String {
+  private func text(_ name: String, _ value: TOMLValue?) throws -> String {
     if let text = value?.string { return text }
     if let number = value?.int { return "\(number)" }
     if let number = value?.double { return "\(number)" }

@@ -45,11 +45,14 @@ public struct FeedbackGrammar: RecordGrammar {
     record.uint32(at: 0) != 0 && canStart(record, 0, atEnd: true) == .yes
   }
 
-  /// A time between 2009, when the service began, and 2038, and a token length that was ever seen.
+  /// Between 2009, when the service began, and 2038.
+  package static let credibleTimes: ClosedRange<UInt32> = 0x495c_0780...0x7fff_ffff
+
+  /// A credible time, or none, and a token length that was ever seen.
   public func canStart(_ bytes: RawSpan, _ offset: Int, atEnd: Bool) -> Plausibility {
     guard bytes.byteCount - offset >= FeedbackTuple.headerLength else { return atEnd ? .no : .needsMore }
     let time = bytes.uint32(at: offset)
-    let isRecent = (0x495c_0780...0x7fff_ffff).contains(time) || time == 0
+    let isRecent = Self.credibleTimes.contains(time) || time == 0
     return isRecent && (1...255).contains(bytes.uint16(at: offset + 4)) ? .yes : .no
   }
 

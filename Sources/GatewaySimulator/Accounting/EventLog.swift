@@ -1,5 +1,5 @@
 import Bytes
-import Foundation
+import Dispatch
 import Glibc
 import Measurement
 import Synchronization
@@ -72,7 +72,7 @@ public final class EventLog: Sendable {
     guard descriptor >= 0 else { throw OpenError(path: path, code: errno) }
     let output = Output(path: path, descriptor: descriptor, limit: maximumWaitingBytes)
     self.output = output
-    Thread.detachNewThread { output.run() }
+    startThread { output.run() }
   }
 
   deinit { close() }

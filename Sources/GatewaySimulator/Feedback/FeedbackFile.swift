@@ -1,7 +1,6 @@
 import Bytes
-import FoundationEssentials
-import GRDB
 import Glibc
+import SQLite
 
 /// The SQLite file of a feedback list: opening it, and all its statements.
 ///
@@ -10,7 +9,7 @@ import Glibc
 enum FeedbackFile {
   /// "apnf" in the header says whose file it is.
   private static let applicationID: Int32 = 0x6170_6e66
-  private static let version: Int32 = 1
+  private static let version: Int64 = 1
 
   // A topic is a BLOB: TEXT would end at a NUL, and a certificate may contain any name.
   private static let schema = """
@@ -31,48 +30,46 @@ enum FeedbackFile {
 
   // MARK: opening
 
-  private static func limit(_ database: Database, to bytes: Int) throws {
-    let pageSize = try Int.fetchOne(database, sql: "PRAGMA page_size") ?? 4_096
-    try database.execute(sql: "PRAGMA max_page_count = \(max(1, min(bytes / pageSize, Int(Int32.max))))")
+  private static func limit(_ database: SQLConnection, to bytes: Int) throws {
+    let pageSize = try database.value("PRAGMA page_size").integer.map(Int.init) ?? 4_096
+    try database.execute("PRAGMA max_page_count = \(max(1, min(bytes / pageSize, Int(Int32.max))))")
   }
 
   static func open(
     _ path: String, maximumBytes: Int, checkpointPages: Int
-  ) throws(FeedbackListError) -> DatabaseQueue {
+  ) throws(FeedbackListError) -> SQLDatabase {
     try claim(path)
-    var configuration = Configuration()
-    configuration.label = "apnscope.feedback-list"
-    configuration.prepareDatabase { database in
+    return try open(path, path) { database in
       // Exclusive access: no other process can change the counts, and no shared memory file is needed.
-      try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
+      try database.execute("PRAGMA locking_mode = EXCLUSIVE")
       try prepare(database, path)
       // After the schema: the file's own first page says from the first moment whose it is.
-      try database.execute(sql: "PRAGMA journal_mode = WAL")
-      try database.execute(sql: "PRAGMA synchronous = NORMAL")
+      try database.execute("PRAGMA journal_mode = WAL")
+      try database.execute("PRAGMA synchronous = NORMAL")
       // In KiB: the index of about 500,000 tokens. Tokens are spread over all of its pages.
-      try database.execute(sql: "PRAGMA cache_size = -32768")
-      try database.execute(sql: "PRAGMA wal_autocheckpoint = \(checkpointPages)")
+      try database.execute("PRAGMA cache_size = -32768")
+      try database.execute("PRAGMA wal_autocheckpoint = \(checkpointPages)")
       try limit(database, to: maximumBytes)
-    }
-    do {
-      // SQLite treats some names specially, instead of as files.
-      return try DatabaseQueue(path: path.hasPrefix("/") ? path : "./" + path, configuration: configuration)
-    } catch {
-      throw FeedbackListError(error, file: path)
     }
   }
 
-  static func inMemory(maximumBytes: Int) throws(FeedbackListError) -> DatabaseQueue {
-    var configuration = Configuration()
-    configuration.label = "apnscope.feedback-list"
-    configuration.prepareDatabase { database in
-      try prepare(database, "feedback list")
+  static func inMemory(maximumBytes: Int) throws(FeedbackListError) -> SQLDatabase {
+    let name = "feedback list"
+    return try open(nil, name) { database in
+      try prepare(database, name)
       try limit(database, to: maximumBytes)
     }
+  }
+
+  private static func open(
+    _ path: String?, _ name: String, _ prepare: @Sendable (SQLConnection) throws -> Void
+  ) throws(FeedbackListError) -> SQLDatabase {
     do {
-      return try DatabaseQueue(configuration: configuration)
+      let database = try SQLDatabase(path: path, label: "apnscope.feedback-list")
+      try database.perform(prepare)
+      return database
     } catch {
-      throw FeedbackListError(error, file: "feedback list")
+      throw FeedbackListError(error, file: name)
     }
   }
 
@@ -107,16 +104,13 @@ enum FeedbackFile {
     }
   }
 
-  private static func prepare(_ database: Database, _ path: String) throws {
-    let found = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+  private static func prepare(_ database: SQLConnection, _ path: String) throws {
+    let found = try database.value("PRAGMA user_version").integer ?? 0
     switch found {
     case version: return
     case 0:
       // Empty: new, or left by a process that ended while it made the file.
-      try database.inTransaction(.exclusive) {
-        try database.execute(sql: schema)
-        return .commit
-      }
+      try database.transaction(.exclusive) { try database.execute(schema) }
     default:
       throw FeedbackListError(
         .unknownVersion, path, "is a feedback list of version \(found); this program reads version \(version)")
@@ -125,81 +119,73 @@ enum FeedbackFile {
 
   // MARK: statements
 
+  private static func blob(_ topic: String) -> SQLValue { .blob(Array(topic.utf8)) }
+
   /// Puts a failure on the list, or moves it to the end when it is there already; `true` when it was not.
   static func put(
-    _ failure: FeedbackList.Failure, sequence: Int64, _ database: Database
+    _ failure: FeedbackList.Failure, sequence: Int64, _ database: SQLConnection
   ) throws -> Bool {
-    let topic = Data(failure.topic.utf8)
-    let token = Data(failure.token)
-    // SQLite may take empty bytes for no value.
-    try database.cachedStatement(
-      sql: """
-        INSERT INTO failure (topic, sequence, token, time) VALUES (ifnull(?, x''), ?, ifnull(?, x''), ?)
-        ON CONFLICT (topic, token) DO NOTHING
-        """
-    ).execute(arguments: [topic, sequence, token, Int64(failure.time)])
-    if database.changesCount > 0 { return true }
-    try database.cachedStatement(
-      sql: "UPDATE failure SET sequence = ?, time = ? WHERE topic = ifnull(?, x'') AND token = ifnull(?, x'')"
-    ).execute(arguments: [sequence, Int64(failure.time), topic, token])
+    let topic = blob(failure.topic)
+    let (token, time) = (SQLValue.blob(failure.token), SQLValue.integer(Int64(failure.time)))
+    try database.run(
+      """
+      INSERT INTO failure (topic, sequence, token, time) VALUES (?, ?, ?, ?)
+      ON CONFLICT (topic, token) DO NOTHING
+      """, topic, .integer(sequence), token, time)
+    if database.changes > 0 { return true }
+    try database.run(
+      "UPDATE failure SET sequence = ?, time = ? WHERE topic = ? AND token = ?",
+      .integer(sequence), time, topic, token)
     return false
   }
 
-  static func lastSequence(_ database: Database) throws -> Int64 {
-    try Int64.fetchOne(
-      database, sql: "SELECT max(sequence) FROM (SELECT sequence FROM progress UNION ALL SELECT sequence FROM failure)")
-      ?? 0
+  static func lastSequence(_ database: SQLConnection) throws -> Int64 {
+    try database.value(
+      "SELECT max(sequence) FROM (SELECT sequence FROM progress UNION ALL SELECT sequence FROM failure)"
+    ).integer ?? 0
   }
 
-  static func waiting(_ database: Database) throws -> [[UInt8]: Int] {
+  static func waiting(_ database: SQLConnection) throws -> [[UInt8]: Int] {
     var waiting: [[UInt8]: Int] = [:]
-    let rows = try Row.fetchCursor(database, sql: "SELECT topic, count(*) FROM failure GROUP BY topic")
-    while let row = try rows.next() {
-      waiting[[UInt8](row[0] as Data)] = row[1] as Int
+    try database.forEachRow("SELECT topic, count(*) FROM failure GROUP BY topic") { row in
+      if let topic = row[0].blob, let count = row[1].integer { waiting[topic] = Int(count) }
     }
     return waiting
   }
 
-  static func lastSequence(topic: String, _ database: Database) throws -> Int64? {
-    try Int64.fetchOne(
-      database, sql: "SELECT max(sequence) FROM failure WHERE topic = ifnull(?, x'')",
-      arguments: [Data(topic.utf8)])
+  static func lastSequence(topic: String, _ database: SQLConnection) throws -> Int64? {
+    try database.value("SELECT max(sequence) FROM failure WHERE topic = ?", blob(topic)).integer
   }
 
   static func entries(
-    topic: String, after: Int64, through: Int64, limit: Int, _ database: Database
+    topic: String, after: Int64, through: Int64, limit: Int, _ database: SQLConnection
   ) throws -> [FeedbackList.Entry] {
-    let statement = try database.cachedStatement(
-      sql: """
-        SELECT sequence, time, token FROM failure
-        WHERE topic = ifnull(?, x'') AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?
-        """)
-    let rows = try Row.fetchCursor(statement, arguments: [Data(topic.utf8), after, through, limit])
     var entries: [FeedbackList.Entry] = []
-    while let row = try rows.next() {
-      let token = try row.withUnsafeData(atIndex: 2) { $0.map { [UInt8]($0) } ?? [] }
-      entries.append(
-        FeedbackList.Entry(sequence: row[0], time: UInt32(truncatingIfNeeded: row[1] as Int64), token: token))
+    try database.forEachRow(
+      """
+      SELECT sequence, time, token FROM failure
+      WHERE topic = ? AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?
+      """, [blob(topic), .integer(after), .integer(through), SQLValue(limit)]
+    ) { row in
+      guard let sequence = row[0].integer, let time = row[1].integer, let token = row[2].blob else { return }
+      entries.append(FeedbackList.Entry(sequence: sequence, time: UInt32(truncatingIfNeeded: time), token: token))
     }
     return entries
   }
 
   /// Removes the first `limit` failures of a topic up to a sequence; returns how many there were.
   static func remove(
-    topic: String, through sequence: Int64, limit: Int, lastSequence: Int64, _ database: Database
+    topic: String, through sequence: Int64, limit: Int, lastSequence: Int64, _ database: SQLConnection
   ) throws -> Int {
-    let topic = Data(topic.utf8)
-    let end = try Int64.fetchOne(
-      database.cachedStatement(
-        sql: """
-          SELECT sequence FROM failure WHERE topic = ifnull(?, x'') AND sequence <= ?
-          ORDER BY sequence LIMIT 1 OFFSET ?
-          """), arguments: [topic, sequence, limit - 1])
-    try database.cachedStatement(sql: "DELETE FROM failure WHERE topic = ifnull(?, x'') AND sequence <= ?")
-      .execute(arguments: [topic, end ?? sequence])
-    let removed = database.changesCount
+    let topic = blob(topic)
+    let end = try database.value(
+      "SELECT sequence FROM failure WHERE topic = ? AND sequence <= ? ORDER BY sequence LIMIT 1 OFFSET ?",
+      topic, .integer(sequence), SQLValue(limit - 1)
+    ).integer
+    try database.run("DELETE FROM failure WHERE topic = ? AND sequence <= ?", topic, .integer(end ?? sequence))
+    let removed = database.changes
     // A sequence must never be reused, even after the list is opened again.
-    try database.cachedStatement(sql: "UPDATE progress SET sequence = ?").execute(arguments: [lastSequence])
+    try database.run("UPDATE progress SET sequence = ?", .integer(lastSequence))
     return removed
   }
 }

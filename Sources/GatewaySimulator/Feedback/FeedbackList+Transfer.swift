@@ -1,4 +1,4 @@
-import GRDB
+import SQLite
 
 /// The operations of a transfer to a provider: `snapshot`, then `read` to its end, then `remove` after all of it has
 /// arrived. An aborted transfer needs no cleanup.
@@ -58,11 +58,8 @@ extension FeedbackList {
     while true {
       let removed = try await performOpen { database in
         let last = self.state.withLock { $0.lastSequence }
-        var removed = 0
-        try database.inTransaction(.immediate) {
-          removed = try FeedbackFile.remove(
-            topic: topic, through: end, limit: limit, lastSequence: last, database)
-          return .commit
+        let removed = try database.transaction(.immediate) {
+          try FeedbackFile.remove(topic: topic, through: end, limit: limit, lastSequence: last, database)
         }
         self.state.withLock { state in
           let name = Array(topic.utf8)
@@ -84,7 +81,7 @@ extension FeedbackList {
   }
 
   private func performOpen<Result: Sendable>(
-    _ work: @escaping @Sendable (Database) throws -> Result
+    _ work: @escaping @Sendable (SQLConnection) throws -> Result
   ) async throws(FeedbackListError) -> Result {
     if state.withLock({ $0.isClosed }) { throw closedError }
     do {

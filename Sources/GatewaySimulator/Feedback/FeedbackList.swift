@@ -1,4 +1,4 @@
-import GRDB
+import SQLite
 import Synchronization
 
 /// The tokens of uninstalled apps, per topic, until the provider has read them.
@@ -63,7 +63,7 @@ public final class FeedbackList: Sendable {
   /// The file, as messages name it.
   let name: String
   private let limits: Limits
-  private let database: DatabaseQueue
+  private let database: SQLDatabase
   let state: Mutex<State>
 
   /// Opens a list, or creates one. Reads the whole index to count it, so do not call it on an event loop.
@@ -89,7 +89,7 @@ public final class FeedbackList: Sendable {
       database = try FeedbackFile.inMemory(maximumBytes: limits.maximumFileBytes)
     }
     do {
-      let (last, waiting) = try database.writeWithoutTransaction {
+      let (last, waiting) = try database.perform {
         (try FeedbackFile.lastSequence($0), try FeedbackFile.waiting($0))
       }
       state = Mutex(State(lastSequence: last, waiting: waiting))
@@ -138,8 +138,8 @@ public final class FeedbackList: Sendable {
   private static let maximumFailuresInTransaction = 8_192
 
   private func callWriter() {
-    database.asyncWriteWithoutTransaction { database in
-      self.writePending(database)
+    database.enqueue {
+      self.writePending()
       let goesOn = self.state.withLock { state in
         state.isWriterCalled = !state.pending.isEmpty
         return state.isWriterCalled
@@ -150,7 +150,7 @@ public final class FeedbackList: Sendable {
   }
 
   /// Writes pending failures, up to the limit, in one transaction.
-  private func writePending(_ database: Database) {
+  private func writePending() {
     let (batches, first) = state.withLock { ($0.takePending(Self.maximumFailuresInTransaction), $0.lastSequence) }
     var last = first
     // If a token failed several times, only its last failure is written, which would replace the earlier ones.
@@ -159,19 +159,22 @@ public final class FeedbackList: Sendable {
       last += 1
       places[failure.key] = last
     }
-    var sequence = first
     var inserted: [[UInt8]: Int] = [:]
     var problem: FeedbackListError?
     do {
-      try database.inTransaction(.immediate) {
-        for failure in batches.lazy.flatMap(\.failures) {
-          sequence += 1
-          guard places[failure.key] == sequence else { continue }
-          if try FeedbackFile.put(failure, sequence: sequence, database) {
-            inserted[Array(failure.topic.utf8), default: 0] += 1
+      inserted = try database.perform { [places] database in
+        try database.transaction(.immediate) {
+          var sequence = first
+          var inserted: [[UInt8]: Int] = [:]
+          for failure in batches.lazy.flatMap(\.failures) {
+            sequence += 1
+            guard places[failure.key] == sequence else { continue }
+            if try FeedbackFile.put(failure, sequence: sequence, database) {
+              inserted[Array(failure.topic.utf8), default: 0] += 1
+            }
           }
+          return inserted
         }
-        return .commit
       }
     } catch {
       problem = FeedbackListError(error, file: name)
@@ -197,13 +200,12 @@ public final class FeedbackList: Sendable {
   /// Writes pending failures and closes the file; afterwards all other calls throw `.closed`. Idempotent.
   public func close() async throws(FeedbackListError) {
     state.withLock { $0.isClosed = true }
-    do {
-      try await perform { database in
-        while self.state.withLock({ !$0.pending.isEmpty }) { self.writePending(database) }
+    await withCheckedContinuation { continuation in
+      database.enqueue {
+        while self.state.withLock({ !$0.pending.isEmpty }) { self.writePending() }
+        self.database.close()
+        continuation.resume()
       }
-      try database.close()
-    } catch {
-      throw FeedbackListError(error, file: name)
     }
   }
 
@@ -211,13 +213,11 @@ public final class FeedbackList: Sendable {
 
   /// Runs a job on the list's queue, after earlier ones.
   func perform<Result: Sendable>(
-    _ work: @escaping @Sendable (Database) throws -> Result
+    _ work: @escaping @Sendable (SQLConnection) throws -> Result
   ) async throws(FeedbackListError) -> Result {
     do {
       return try await withCheckedThrowingContinuation { continuation in
-        database.asyncWriteWithoutTransaction { database in
-          continuation.resume(with: Swift.Result { try work(database) })
-        }
+        database.enqueue { continuation.resume(with: Swift.Result { try self.database.perform(work) }) }
       }
     } catch {
       throw FeedbackListError(error, file: name)

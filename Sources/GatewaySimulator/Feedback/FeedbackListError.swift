@@ -1,4 +1,4 @@
-import GRDB
+import SQLite
 
 /// Why an operation of a feedback list failed.
 public struct FeedbackListError: Error, Sendable, CustomStringConvertible {
@@ -37,19 +37,18 @@ public struct FeedbackListError: Error, Sendable, CustomStringConvertible {
       self = error
       return
     }
-    guard let error = error as? DatabaseError else {
+    guard let error = error as? SQLError else {
       self.init(.failed, file, String(describing: error))
       return
     }
     let kind: Kind =
-      switch error.resultCode {
-      case .SQLITE_NOTADB, .SQLITE_CORRUPT: .notAFeedbackList
-      case .SQLITE_BUSY, .SQLITE_LOCKED: .inUse
-      case .SQLITE_FULL: .full
-      case .SQLITE_CANTOPEN: .cannotOpen
-      default: .failed
+      switch error.cause {
+      case .notADatabase, .damaged: .notAFeedbackList
+      case .locked: .inUse
+      case .full: .full
+      case .cannotOpen: .cannotOpen
+      case .readOnly, .other: .failed
       }
-    let problem = kind == .inUse ? "is open in another process" : error.message ?? "SQLite error \(error.errorCode)"
-    self.init(kind, file, problem)
+    self.init(kind, file, kind == .inUse ? "is open in another process" : error.message)
   }
 }

@@ -1,4 +1,4 @@
-import GRDB
+import SQLite
 
 /// Why a history cannot be used; the description contains the file's name.
 public struct HistoryError: Error, Sendable, CustomStringConvertible {
@@ -29,18 +29,18 @@ public struct HistoryError: Error, Sendable, CustomStringConvertible {
       self = error
       return
     }
-    guard let error = error as? DatabaseError else {
+    guard let error = error as? SQLError else {
       self.init(.failed, file, "\(error)")
       return
     }
-    switch error.resultCode {
-    case .SQLITE_BUSY, .SQLITE_LOCKED: self.init(.locked, file, "is locked by another program")
-    case .SQLITE_NOTADB: self.init(.notAHistory, file, "is not a history of apnscope")
-    case .SQLITE_CANTOPEN, .SQLITE_PERM, .SQLITE_AUTH: self.init(.cannotOpen, file, "cannot be opened")
-    case .SQLITE_READONLY: self.init(.failed, file, "cannot be written to")
-    case .SQLITE_FULL: self.init(.failed, file, "no space left on the device")
-    case .SQLITE_CORRUPT: self.init(.failed, file, "is damaged")
-    default: self.init(.failed, file, error.message ?? "\(error)")
+    switch error.cause {
+    case .locked: self.init(.locked, file, "is locked by another program")
+    case .notADatabase: self.init(.notAHistory, file, "is not a history of apnscope")
+    case .cannotOpen: self.init(.cannotOpen, file, "cannot be opened")
+    case .readOnly: self.init(.failed, file, "cannot be written to")
+    case .full: self.init(.failed, file, "no space left on the device")
+    case .damaged: self.init(.failed, file, "is damaged")
+    case .other: self.init(.failed, file, error.message)
     }
   }
 }

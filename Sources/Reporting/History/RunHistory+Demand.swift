@@ -1,5 +1,5 @@
-import GRDB
 import Measurement
+import SQLite
 
 extension RunHistory {
   /// What the runs of a kind sent or received over time: of loads second by second, of simulators the mean of each run.
@@ -13,17 +13,18 @@ extension RunHistory {
   package func demand(
     kind: String?, source: String, maximumSteps: Int = Demand.defaultMaximumSteps
   ) throws -> Demand {
-    var kinds: Set<String> = []
-    var intervals: [Demand.Interval] = []
+    let kinds: Set<String>
+    let intervals: [Demand.Interval]
     do {
-      try database.read { database in
-        kinds = Set(
-          try String.fetchAll(database, sql: "SELECT DISTINCT kind FROM run WHERE kind IN ('load', 'simulate')"))
-        let wanted = kind ?? (kinds.count == 1 ? kinds.first : nil)
-        guard let wanted else { return }
-        intervals =
-          try wanted == "load"
-          ? Self.seconds(database, maximumSteps) : Self.wholeRuns(database, maximumSteps)
+      (kinds, intervals) = try database.perform { database in
+        var kinds: Set<String> = []
+        try database.forEachRow("SELECT DISTINCT kind FROM run WHERE kind IN ('load', 'simulate')") { row in
+          if let kind = row[0].text { kinds.insert(kind) }
+        }
+        guard let wanted = kind ?? (kinds.count == 1 ? kinds.first : nil) else { return (kinds, []) }
+        return try (
+          kinds, wanted == "load" ? Self.seconds(database, maximumSteps) : Self.wholeRuns(database, maximumSteps)
+        )
       }
     } catch let failure as DemandFailure {
       throw failure
@@ -45,7 +46,7 @@ extension RunHistory {
   }
 
   /// The seconds of all loads. A second lasts until the next one of its run begins, which is not to the microsecond.
-  private static func seconds(_ database: Database, _ maximum: Int) throws -> [Demand.Interval] {
+  private static func seconds(_ database: SQLConnection, _ maximum: Int) throws -> [Demand.Interval] {
     var samples = try intervals(
       database, maximum,
       sql: """
@@ -66,7 +67,7 @@ extension RunHistory {
   }
 
   /// The runs of all simulators.
-  private static func wholeRuns(_ database: Database, _ maximum: Int) throws -> [Demand.Interval] {
+  private static func wholeRuns(_ database: SQLConnection, _ maximum: Int) throws -> [Demand.Interval] {
     try intervals(
       database, maximum,
       sql: """
@@ -78,20 +79,19 @@ extension RunHistory {
   }
 
   private static func intervals(
-    _ database: Database, _ maximum: Int, sql: String
+    _ database: SQLConnection, _ maximum: Int, sql: String
   ) throws -> [(run: Int, interval: Demand.Interval)] {
     var intervals: [(run: Int, interval: Demand.Interval)] = []
-    let rows = try Row.fetchCursor(database, sql: sql)
-    while let row = try rows.next() {
-      guard let run: Int = value(row, "id"), let text: String = value(row, "started"), let start = unixSeconds(text),
-        let from: Double = value(row, "from_s"), let count: Double = value(row, "count"), count >= 0
-      else { continue }
-      let ended = (value(row, "ended") as String?).flatMap(unixSeconds).map { $0 - start }
-      guard let length = ended ?? value(row, "length_s"), length > 0 else { continue }
+    try database.forEachRow(sql) { row in
+      guard let run = row["id"].integer, let start = row["started"].text.flatMap(unixSeconds),
+        let from = row["from_s"].real, let count = row["count"].real, count >= 0
+      else { return }
+      let ended = row["ended"].text.flatMap(unixSeconds).map { $0 - start }
+      guard let length = ended ?? row["length_s"].real, length > 0 else { return }
       guard intervals.count < maximum else {
         throw DemandFailure("has more than \(grouped(maximum)) steps; see --max-demand-steps")
       }
-      intervals.append((run, Demand.Interval(from: start + from, to: start + from + length, perS: count / length)))
+      intervals.append((Int(run), Demand.Interval(from: start + from, to: start + from + length, perS: count / length)))
     }
     return intervals
   }

@@ -1,7 +1,7 @@
 import Bytes
-import GRDB
 import Glibc
 import Measurement
+import SQLite
 
 /// Results of many runs in one SQLite file: each row has the main figures as columns, and the whole document.
 ///
@@ -11,11 +11,11 @@ import Measurement
 public final class RunHistory: Sendable {
   /// "apnh" in the header identifies the file as a history.
   private static let applicationID: Int32 = 0x6170_6e68
-  private static let version: Int32 = 1
-  /// Seconds that an append waits for another one.
-  private static let patience = 5.0
+  private static let version: Int64 = 1
+  /// Milliseconds that an append waits for another one.
+  private static let patience: Int32 = 5_000
 
-  let database: DatabaseQueue
+  let database: SQLDatabase
   private let path: String
 
   /// A row of the history.
@@ -70,11 +70,8 @@ public final class RunHistory: Sendable {
   public init(appendingTo path: String) throws(HistoryError) {
     try Self.check(path, creating: true)
     self.path = path
-    database = try Self.open(path, isReadOnly: false) { database in
-      try database.inTransaction(.immediate) {
-        try Self.prepare(database, path)
-        return .commit
-      }
+    database = try Self.open(path, .readWrite) { database in
+      try database.transaction(.immediate) { try Self.prepare(database, path) }
     }
   }
 
@@ -82,24 +79,17 @@ public final class RunHistory: Sendable {
   public init(reading path: String) throws(HistoryError) {
     try Self.check(path, creating: false)
     self.path = path
-    database = try Self.open(path, isReadOnly: true) { database in
-      try Self.checkVersion(try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0, path)
-    }
+    database = try Self.open(path, .readOnly) { try Self.checkVersion(Self.version(of: $0), path) }
   }
 
   // MARK: opening
 
   private static func open(
-    _ path: String, isReadOnly: Bool, _ prepare: @escaping @Sendable (Database) throws -> Void
-  ) throws(HistoryError) -> DatabaseQueue {
-    var configuration = Configuration()
-    configuration.label = "apnscope.history"
-    configuration.readonly = isReadOnly
-    configuration.busyMode = .timeout(patience)
+    _ path: String, _ access: SQLConnection.Access, _ prepare: @Sendable (SQLConnection) throws -> Void
+  ) throws(HistoryError) -> SQLDatabase {
     do {
-      // SQLite treats some names specially, instead of as files.
-      let database = try DatabaseQueue(path: path.hasPrefix("/") ? path : "./" + path, configuration: configuration)
-      if isReadOnly { try database.read(prepare) } else { try database.writeWithoutTransaction(prepare) }
+      let database = try SQLDatabase(path: path, access: access, patience: patience, label: "apnscope.history")
+      try database.perform(prepare)
       return database
     } catch {
       throw HistoryError(error, file: path)
@@ -129,7 +119,11 @@ public final class RunHistory: Sendable {
     guard isOurs else { throw HistoryError(.notAHistory, path, "is not a history of apnscope") }
   }
 
-  private static func checkVersion(_ found: Int32, _ path: String) throws(HistoryError) {
+  private static func version(of database: SQLConnection) throws -> Int64 {
+    try database.value("PRAGMA user_version").integer ?? 0
+  }
+
+  private static func checkVersion(_ found: Int64, _ path: String) throws(HistoryError) {
     if found > version {
       throw HistoryError(
         .newerSchema, path, "is a history of version \(found); this apnscope reads version \(version)")
@@ -137,28 +131,31 @@ public final class RunHistory: Sendable {
   }
 
   /// Makes the table, or adds the columns of figures that are newer than the file.
-  private static func prepare(_ database: Database, _ path: String) throws {
-    let found = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+  private static func prepare(_ database: SQLConnection, _ path: String) throws {
+    let found = try version(of: database)
     try checkVersion(found, path)
     if found == 0 {
       try database.execute(
-        sql: """
-          CREATE TABLE run (
-            id INTEGER PRIMARY KEY,
-            kind TEXT NOT NULL,
-            started TEXT NOT NULL,
-            apnscope TEXT NOT NULL,
-            host TEXT NOT NULL,
-            command TEXT NOT NULL,
-            document TEXT NOT NULL
-          );
-          PRAGMA application_id = \(applicationID);
-          PRAGMA user_version = \(version);
-          """)
+        """
+        CREATE TABLE run (
+          id INTEGER PRIMARY KEY,
+          kind TEXT NOT NULL,
+          started TEXT NOT NULL,
+          apnscope TEXT NOT NULL,
+          host TEXT NOT NULL,
+          command TEXT NOT NULL,
+          document TEXT NOT NULL
+        );
+        PRAGMA application_id = \(applicationID);
+        PRAGMA user_version = \(version);
+        """)
     }
-    let columns = Set(try database.columns(in: "run").map(\.name))
+    var columns: Set<String> = []
+    try database.forEachRow("SELECT name FROM pragma_table_info('run')") { row in
+      if let name = row[0].text { columns.insert(name) }
+    }
     for name in figureNames where !columns.contains(name) {
-      try database.execute(sql: "ALTER TABLE run ADD COLUMN \(name) REAL")
+      try database.execute("ALTER TABLE run ADD COLUMN \(name) REAL")
     }
   }
 
@@ -196,19 +193,14 @@ public final class RunHistory: Sendable {
     // The names are constants of this program, never input.
     let names = figures.keys.sorted()
     let columns = ["kind", "started", "apnscope", "host", "command", "document"] + names
-    let values: [(any DatabaseValueConvertible)?] =
-      [
-        kind, started, environment.apnscope, environment.host, environment.command.joined(separator: " "), document,
-      ] + names.map { figures[$0] }
+    let texts = [
+      kind, started, environment.apnscope, environment.host, environment.command.joined(separator: " "), document,
+    ]
+    let values = texts.map { SQLValue.text($0) } + names.map { SQLValue(figures[$0]) }
     let sql =
       "INSERT INTO run (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
     do {
-      try database.writeWithoutTransaction { database in
-        try database.inTransaction(.immediate) {
-          try database.execute(sql: sql, arguments: StatementArguments(values))
-          return .commit
-        }
-      }
+      try database.perform { database in try database.transaction(.immediate) { try database.run(sql, values) } }
     } catch {
       throw HistoryError(error, file: path)
     }
@@ -231,45 +223,38 @@ public final class RunHistory: Sendable {
   ///   - last: the maximum number of runs; `nil`: all.
   public func runs(kind: String? = nil, last: Int? = nil) throws(HistoryError) -> [Run] {
     do {
-      return try database.read { database in
-        let rows = try Row.fetchAll(
-          database,
-          sql: """
-            SELECT *, CASE WHEN json_valid(document) THEN json_extract(document, '$.interrupted.phase') IS NOT NULL
-              OR json_extract(document, '$.ending') = 'interrupted' END AS was_interrupted,
-              CASE WHEN json_valid(document) THEN json_extract(document, '$.measured_by') END AS measured_by
-            FROM run WHERE ? IS NULL OR kind = ? ORDER BY id DESC LIMIT ?
-            """,
-          arguments: [kind, kind, last ?? -1])
-        return rows.reversed().map(Self.run)
+      return try database.perform { database in
+        var runs: [Run] = []
+        try database.forEachRow(
+          """
+          SELECT *, CASE WHEN json_valid(document) THEN json_extract(document, '$.interrupted.phase') IS NOT NULL
+            OR json_extract(document, '$.ending') = 'interrupted' END AS was_interrupted,
+            CASE WHEN json_valid(document) THEN json_extract(document, '$.measured_by') END AS measured_by
+          FROM run WHERE ?1 IS NULL OR kind = ?1 ORDER BY id DESC LIMIT ?2
+          """, [SQLValue(kind), SQLValue(last ?? -1)]
+        ) { runs.append(Self.run($0)) }
+        return runs.reversed()
       }
     } catch {
       throw HistoryError(error, file: path)
     }
   }
 
-  private static func run(_ row: Row) -> Run {
+  /// A column that is missing, or was given a value of another type by another program, has no value.
+  private static func run(_ row: SQLRow) -> Run {
     var figures: [String: Double] = [:]
-    for name in figureNames { figures[name] = value(row, name) }
-    func text(_ name: String) -> String { value(row, name) ?? "" }
+    for name in figureNames { figures[name] = row[name].real }
+    func text(_ name: String) -> String { row[name].text ?? "" }
     return Run(
-      number: value(row, "id") ?? 0, kind: text("kind"), started: text("started"), apnscope: text("apnscope"),
-      host: text("host"), command: text("command"), figures: figures,
-      wasInterrupted: value(row, "was_interrupted") ?? false, measuredBy: value(row, "measured_by"))
-  }
-
-  /// `nil` when the column is missing or has another type, e.g. written by another program.
-  static func value<Value: DatabaseValueConvertible>(_ row: Row, _ name: String) -> Value? {
-    guard row.hasColumn(name), let stored = row[name] as DatabaseValue? else { return nil }
-    return Value.fromDatabaseValue(stored)
+      number: row["id"].integer.map(Int.init) ?? 0, kind: text("kind"), started: text("started"),
+      apnscope: text("apnscope"), host: text("host"), command: text("command"), figures: figures,
+      wasInterrupted: row["was_interrupted"].integer == 1, measuredBy: row["measured_by"].integer.map(Int.init))
   }
 
   /// The document of the run with this number, as JSON; `nil` if the run does not exist.
   public func document(_ number: Int) throws(HistoryError) -> String? {
     do {
-      return try database.read {
-        try String.fetchOne($0, sql: "SELECT document FROM run WHERE id = ?", arguments: [number])
-      }
+      return try database.perform { try $0.value("SELECT document FROM run WHERE id = ?", SQLValue(number)).text }
     } catch {
       throw HistoryError(error, file: path)
     }

@@ -1,6 +1,6 @@
 import Measurement
 
-/// Compares the gateway's books with the run's, line by line.
+/// Compares the gateway's books with those of a run or a capture, line by line.
 struct Agreement {
   struct Line {
     var name: String
@@ -98,6 +98,26 @@ struct Agreement {
       "malformed frames", result.binary.errorResponses["128"] ?? 0, gateway.binary.malformed,
       sendsMalformed ? .more([markers, unknown]) : .none)
     if let feedback = result.feedback { addFeedback(feedback, ledger.feedback) }
+  }
+
+  /// A capture, which sees what was sent: also what the gateway did not read, because it had closed the connection.
+  init(_ report: InspectionReport, _ ledger: Ledger) {
+    let (fates, gateway) = (report.fates, ledger.gateway)
+    let rejected = gateway.rejected.values.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+    let unknown: Rule.Allowance = (fates.unknown, "unknown")
+    add("accepted", fates.accepted, gateway.accepted, .more([unknown]))
+    add("rejected", fates.rejected, rejected, .more([]))
+    add("discarded", fates.discarded, gateway.discarded, .lessOrMore([unknown]))
+    add("sent, received", report.summary.notifications, gateway.received, .lessOrMore([]))
+    let statuses = Set(report.errorsByStatus.keys.map(String.init)).union(gateway.binary.errorResponses.keys)
+    for status in statuses.sorted(by: { (Int($0) ?? .max, $0) < (Int($1) ?? .max, $1) }) {
+      let seen = Int(status).flatMap { report.errorsByStatus[$0] } ?? 0
+      add("responses of status \(status)", seen, gateway.binary.errorResponses[status] ?? 0, .more([]))
+    }
+    let connections = report.summary.connections.subtractingReportingOverflow(report.feedbackConnections).partialValue
+    add("connections", connections, gateway.connections, .more([]))
+    add("feedback tuples", report.summary.feedbackTuples, ledger.feedback.tuplesSent, .more([]))
+    add("feedback connections", report.feedbackConnections, ledger.feedback.connections, .more([]))
   }
 
   /// Of lists that were cut off the service may have sent more, and of the connections of failed polls it may know.

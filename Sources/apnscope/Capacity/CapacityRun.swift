@@ -1,6 +1,6 @@
 import ArgumentParser
 import CommandFiles
-import Foundation
+import FoundationEssentials
 import Glibc
 import LoadTest
 import Measurement

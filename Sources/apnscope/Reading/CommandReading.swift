@@ -55,7 +55,7 @@ extension DecodingOptions {
     }
     var pipeline = RecordingPipeline(
       inputs.map(RecordingInput.init(argument:)), dissectionOptions, filter: filter,
-      secrets: { try secrets.read(limits) }, observer: TerminalObserver())
+      secrets: { try secrets.read(limits, mayGrow: live?.interface != nil) }, observer: TerminalObserver())
     pipeline.interface = live?.interface.map { interface in
       LiveCapture.Options(
         interface: interface, filter: self.filter, ring: live?.ring, maximumBlockLength: limits.maxBlockLength.bytes,

@@ -1,7 +1,7 @@
 import Foundation
-import GRDB
 import Measurement
 import Reporting
+import SQLite
 import Testing
 
 @Suite("History")
@@ -22,6 +22,10 @@ struct RunHistoryTests {
     result.measuredS = 1
     result.rates.acceptedPerS = rate
     return result
+  }
+
+  private func execute(_ path: String, _ sql: String) throws {
+    try SQLDatabase(path: path, label: "test").perform { try $0.execute(sql) }
   }
 
   private func kind(_ body: () throws -> Void) -> HistoryError.Kind? {
@@ -69,11 +73,11 @@ struct RunHistoryTests {
       #expect(kind { _ = try RunHistory(reading: path) } == .notAHistory)
       #expect(try Data(contentsOf: URL(filePath: path)) == before)
       try FileManager.default.removeItem(atPath: path)
-      try DatabaseQueue(path: path).write { try $0.execute(sql: "CREATE TABLE run (id INTEGER)") }
+      try execute(path, "CREATE TABLE run (id INTEGER)")
       #expect(kind { _ = try RunHistory(appendingTo: path) } == .notAHistory)
       try FileManager.default.removeItem(atPath: path)
       _ = try RunHistory(appendingTo: path)
-      try DatabaseQueue(path: path).write { try $0.execute(sql: "PRAGMA user_version = 2") }
+      try execute(path, "PRAGMA user_version = 2")
       for attempt in [{ _ = try RunHistory(appendingTo: path) }, { _ = try RunHistory(reading: path) }] {
         #expect(kind(attempt) == .newerSchema)
       }
@@ -85,7 +89,7 @@ struct RunHistoryTests {
   func newFigure() throws {
     try inFolder { path in
       try RunHistory(appendingTo: path).append(run(10), document: "{}")
-      try DatabaseQueue(path: path).write { try $0.execute(sql: "ALTER TABLE run DROP COLUMN loop_lag_p99") }
+      try execute(path, "ALTER TABLE run DROP COLUMN loop_lag_p99")
       #expect(try RunHistory(reading: path).runs().count == 1)
       try RunHistory(appendingTo: path).append(run(20), document: "{}")
       #expect(try RunHistory(reading: path).runs().map { $0.figures["accepted_per_s"] } == [10, 20])
@@ -96,13 +100,11 @@ struct RunHistoryTests {
   func locked() throws {
     try inFolder { path in
       let history = try RunHistory(appendingTo: path)
-      var configuration = Configuration()
-      // The lock is held from one access to another.
-      configuration.allowsUnsafeTransactions = true
-      let other = try DatabaseQueue(path: path, configuration: configuration)
-      try other.inDatabase { try $0.execute(sql: "BEGIN EXCLUSIVE") }
+      // Another program, whose lock is held from one access to another.
+      let other = try SQLDatabase(path: path, label: "test")
+      try other.perform { try $0.execute("BEGIN EXCLUSIVE") }
       #expect(kind { try history.append(run(1), document: "{}") } == .locked)
-      try other.inDatabase { try $0.execute(sql: "COMMIT") }
+      try other.perform { try $0.execute("COMMIT") }
       try history.append(run(1), document: "{}")
     }
   }
