@@ -41,7 +41,8 @@ extension RunResult {
   /// - Invariants and thresholds are evaluated again; an invariant that fails in a part stays failed, even if another
   ///   part's numbers compensate. Missing parts are a failed invariant as well. The limit is the generator if it was
   ///   any part's, otherwise the gateway if it was any part's.
-  /// - The environment and the plan are those of the first part, with all hosts and segments.
+  /// - The environment and the plan are those of the first part, with all hosts and segments. Labels are those that all
+  ///   parts have.
   ///
   /// Mismatches that do not prevent merging are in `warnings`, after those of the parts: differing plans, missing or
   /// repeated segments, measured phases that do not overlap.
@@ -63,6 +64,7 @@ extension RunResult {
     let interruptions = results.compactMap(\.interrupted)
     merged.interrupted = interruptions.first { $0.cause == .lost } ?? interruptions.first
     merged.started = results.map(\.started).min() ?? ""
+    merged.labels = commonLabels(of: results)
     merged.merged = together(results)
     let longest = results.map(\.measuredS).max() ?? 0
     merged.measuredS = merged.merged?.together == false ? 0 : longest
@@ -91,6 +93,14 @@ extension RunResult {
     merged.verdict.invariants += missing.invariants(allowed: allowsMissing)
     merged.warnings = unique(warnings)
     return merged
+  }
+
+  /// Labels that all parts have, with the same value; `nil` if there are none.
+  private static func commonLabels(of results: [RunResult]) -> [String: String]? {
+    let common = (results.first?.labels ?? [:]).filter { label in
+      results.allSatisfy { $0.labels?[label.key] == label.value }
+    }
+    return common.isEmpty ? nil : common
   }
 
   private static func check(_ part: Part, against first: Part) throws(MergeError) {

@@ -15,6 +15,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var started = ""
   /// The generator's machine and software.
   public var environment = Environment()
+  /// The user's labels: values by name (`RunLabel`); `nil` without any.
+  public var labels: [String: String]?
   /// The effective plan: every setting by its name in a plan file.
   public var plan: [String: PlanValue] = [:]
   /// The replayed recording; absent for synthetic notifications.

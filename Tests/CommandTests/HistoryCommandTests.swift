@@ -14,7 +14,7 @@ struct HistoryCommandTests {
           Command.path,
           [
             "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "\(number)00",
-            "--history", "runs.sqlite", "--output", "\(number).json",
+            "--history", "runs.sqlite", "--output", "\(number).json", "--label", "number=\(number)", "branch=main",
           ], in: command.folder
         ).end()
         #expect(outcome.status == 0, "\(outcome.errors)")
@@ -26,7 +26,15 @@ struct HistoryCommandTests {
       #expect(list.lines[0].contains("accepted_per_s") && !list.lines[0].contains("sustained_per_s"))
       let last = try command.run("history", "runs.sqlite", "--last", "2", "--figure", "accepted_per_s")
       #expect(last.lines[0].hasPrefix("accepted_per_s  ") && last.lines[0].hasSuffix(" of 2"))
-      #expect(last.lines.dropFirst(2).map { $0.prefix(1) } == ["2", "3"])
+      #expect(last.lines.filter { $0.first?.isNumber == true }.map { $0.prefix(1) } == ["2", "3"])
+      // Plans with another --count are compared apart.
+      #expect(
+        last.lines[1].hasPrefix("  A branch=main number=2  median ") && last.lines[2].hasPrefix("  B branch=main"))
+      #expect(list.lines[3].hasSuffix("  branch=main number=3"))
+      let main = try command.run("history", "runs.sqlite", "--label", "branch=main", "number=3")
+      #expect(main.lines.count == 2 && main.lines[1].hasPrefix("3 "))
+      let different = try command.run("compare", "1.json", "2.json").output
+      #expect(different.contains("branch=main number=1"), "\(different)")
       let shown = try command.run("history", "runs.sqlite", "--show", "2")
       #expect(try shown.output == command.read("2.json"))
       #expect(try command.run("history", "runs.sqlite", "--kind", "capacity").output == "no runs\n")

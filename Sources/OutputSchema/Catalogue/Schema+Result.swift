@@ -34,6 +34,10 @@ extension Schema {
     Field("measured_by", .integer, "How the figures are computed: 2.", since: "0.2"),
     Field("started", .time, "When the run began; of a merged result, when its first part did."),
     Field("environment", .environment, "The generator's machine and software."),
+    Field(
+      "labels", .map(key: .text, value: .text),
+      "The labels of `--label`: values by name; of merged parts those that all have.",
+      when: "there are any", since: "0.3"),
     Field("plan", .settings, "The plan in effect: every setting by its name in a plan file."),
     Field("replay", .object(replay), "The recording that was replayed.", when: "recorded notifications were sent"),
     Field("verdict", .object(verdict), "Outcome of the run, its limit, and its checks."),

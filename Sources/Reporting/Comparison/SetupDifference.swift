@@ -35,6 +35,7 @@ public struct SetupDifference: Sendable, Equatable, Encodable {
     for (name, value) in machine { compare(name) { value($0.environment) } }
     compare("apnscope") { $0.environment.build }
     compare("measured_by") { $0.measuredBy.map { "\($0)" } ?? "" }
+    compare("labels", \.labelText)
     for name in Set((a + b).flatMap(\.plan.keys)).sorted() {
       compare(name) { $0.plan[name]?.text ?? "" }
     }

@@ -22,12 +22,48 @@ package struct HistoryChart: Sendable {
 
   private var isMixed: Bool { RunHistory.mixesMeasures(runs.map(\.run)) }
 
+  /// Runs of one kind with the same plan and the same labels.
+  package struct Group: Sendable {
+    /// A letter and the labels: "B branch=main".
+    package var name: String
+    package var numbers: Set<Int>
+    /// The median of its comparable runs.
+    package var median: Double?
+    package var count: Int
+  }
+
+  /// The groups in the order of their first runs.
+  package var groups: [Group] {
+    var order: [[String]] = []
+    var parts: [[String]: [(run: RunHistory.Run, value: Double)]] = [:]
+    for entry in runs {
+      let key = [entry.run.kind, entry.run.labels, entry.run.plan]
+      if parts[key] == nil { order.append(key) }
+      parts[key, default: []].append(entry)
+    }
+    return order.enumerated().map { place, key in
+      let part = parts[key] ?? []
+      let usable = part.filter { !isMixed || !$0.run.hasOldMeasure }
+      return Group(
+        name: Self.letters(place) + (key[1].isEmpty ? "" : " " + key[1]), numbers: Set(part.map(\.run.number)),
+        median: Reporting.median(usable.map(\.value)), count: usable.count)
+    }
+  }
+
+  /// A, B … Z, AA …
+  private static func letters(_ place: Int) -> String {
+    let letter = String(UnicodeScalar(UInt8(65 + place % 26)))
+    return place < 26 ? letter : letters(place / 26 - 1) + letter
+  }
+
   /// The median of the comparable runs.
   package var median: Double? { Reporting.median(comparable.map(\.value)) }
 
-  /// `nil` of a run that is not comparable.
-  package func ratioToMedian(_ run: RunHistory.Run, _ value: Double) -> Double? {
-    isMixed && run.hasOldMeasure ? nil : median.flatMap { ratio(value, to: $0) }
+  /// The ratio to the median of the comparable runs with the same plan and labels; `nil` of a run that is not
+  /// comparable.
+  package func ratioToMedian(_ run: RunHistory.Run, _ value: Double, in groups: [Group]) -> Double? {
+    guard !(isMixed && run.hasOldMeasure) else { return nil }
+    return groups.first { $0.numbers.contains(run.number) }?.median.flatMap { ratio(value, to: $0) }
   }
 
   /// One character per run, from the smallest to the largest value; `nil` without runs.
@@ -55,7 +91,9 @@ package struct HistoryChart: Sendable {
     let points = runs.map { entry in
       Point(
         Double(entry.run.number), entry.value,
-        note: "\(entry.run.started), \(entry.run.kindAndState), \(entry.run.apnscope), \(entry.run.host)")
+        note: ([
+          entry.run.started, entry.run.kindAndState, entry.run.apnscope, entry.run.host, entry.run.labels,
+        ].filter { !$0.isEmpty }.joined(separator: ", ")))
     }
     return Chart(
       title: "\(figure) over runs", x: Axis("run", unit: .count, includesZero: false), y: Axis(figure, unit: unit),
@@ -63,16 +101,23 @@ package struct HistoryChart: Sendable {
       rules: median.map { [.horizontal($0, isMixed ? "median without the old measure" : "median")] } ?? [])
   }
 
+  /// The name of a run's group.
+  package func name(of run: RunHistory.Run, in groups: [Group]) -> String {
+    groups.first { $0.numbers.contains(run.number) }?.name ?? ""
+  }
+
   /// The chart with the runs below it.
   package func page(of file: String) -> Page {
+    let groups = groups
     var table = Table([
-      .init("run", .right), .init("started"), .init("kind"), .init("apnscope"), .init("host"),
+      .init("run", .right), .init("started"), .init("kind"), .init("apnscope"), .init("host"), .init("plan and labels"),
       .init(figure, .right), .init("to the median", .right),
     ])
     for (run, value) in runs.reversed() {
       table.add(
         Prose("\(run.number)"), Prose(run.started), Prose(run.kindAndState), Prose(run.apnscope), Prose(run.host),
-        Prose(unit.text(value)), Prose(ratioToMedian(run, value).map { significant($0, 3) } ?? "–"))
+        Prose(name(of: run, in: groups)), Prose(unit.text(value)),
+        Prose(ratioToMedian(run, value, in: groups).map { significant($0, 3) } ?? "–"))
     }
     return Page(
       title: "\(figure) over \(runs.count) runs", subtitle: .code(file),

@@ -34,6 +34,10 @@ public final class RunHistory: Sendable {
     public var command: String
     /// The figures of the run by name; times in microseconds.
     public var figures: [String: Double]
+    /// The labels of the run: `branch=main host=a`; empty without any.
+    public var labels: String
+    /// The plan of the run as JSON; empty without one.
+    public var plan: String
     /// Whether the run was interrupted.
     public var wasInterrupted: Bool
     /// The method by which the figures were computed, as in `RunResult.measuredBy`.
@@ -41,7 +45,8 @@ public final class RunHistory: Sendable {
 
     package init(
       number: Int, kind: String, started: String, apnscope: String, host: String, command: String,
-      figures: [String: Double], wasInterrupted: Bool = false, measuredBy: Int? = RunResult.currentMeasure
+      figures: [String: Double], labels: String = "", plan: String = "", wasInterrupted: Bool = false,
+      measuredBy: Int? = RunResult.currentMeasure
     ) {
       self.number = number
       self.kind = kind
@@ -50,6 +55,7 @@ public final class RunHistory: Sendable {
       self.host = host
       self.command = command
       self.figures = figures
+      (self.labels, self.plan) = (labels, plan)
       self.wasInterrupted = wasInterrupted
       self.measuredBy = measuredBy
     }
@@ -221,7 +227,8 @@ public final class RunHistory: Sendable {
   /// - Parameters:
   ///   - kind: selects the runs of a kind; `nil`: all kinds.
   ///   - last: the maximum number of runs; `nil`: all.
-  public func runs(kind: String? = nil, last: Int? = nil) throws(HistoryError) -> [Run] {
+  ///   - labels: selects the runs that have all of these.
+  public func runs(kind: String? = nil, last: Int? = nil, labels: [RunLabel] = []) throws(HistoryError) -> [Run] {
     do {
       return try database.perform { database in
         var runs: [Run] = []
@@ -229,9 +236,15 @@ public final class RunHistory: Sendable {
           """
           SELECT *, CASE WHEN json_valid(document) THEN json_extract(document, '$.interrupted.phase') IS NOT NULL
             OR json_extract(document, '$.ending') = 'interrupted' END AS was_interrupted,
-            CASE WHEN json_valid(document) THEN json_extract(document, '$.measured_by') END AS measured_by
-          FROM run WHERE ?1 IS NULL OR kind = ?1 ORDER BY id DESC LIMIT ?2
-          """, [SQLValue(kind), SQLValue(last ?? -1)]
+            CASE WHEN json_valid(document) THEN json_extract(document, '$.measured_by') END AS measured_by,
+            CASE WHEN json_valid(document) THEN json_extract(document, '$.plan') END AS plan,
+            CASE WHEN json_valid(document) THEN (SELECT group_concat(pair, ' ') FROM (
+              SELECT key || '=' || value AS pair FROM json_each(document, '$.labels') ORDER BY key)) END AS labels
+          FROM run WHERE (?1 IS NULL OR kind = ?1) \(labels.isEmpty ? "" : "AND json_valid(document)")
+            \(labels.indices.map { "AND json_extract(document, '$.labels.' || ?\(2 * $0 + 3)) = ?\(2 * $0 + 4)" }.joined(separator: " "))
+          ORDER BY id DESC LIMIT ?2
+          """,
+          [SQLValue(kind), SQLValue(last ?? -1)] + labels.flatMap { [SQLValue($0.name), SQLValue($0.value)] }
         ) { runs.append(Self.run($0)) }
         return runs.reversed()
       }
@@ -248,7 +261,8 @@ public final class RunHistory: Sendable {
     return Run(
       number: row["id"].integer.map(Int.init) ?? 0, kind: text("kind"), started: text("started"),
       apnscope: text("apnscope"), host: text("host"), command: text("command"), figures: figures,
-      wasInterrupted: row["was_interrupted"].integer == 1, measuredBy: row["measured_by"].integer.map(Int.init))
+      labels: text("labels"), plan: text("plan"), wasInterrupted: row["was_interrupted"].integer == 1,
+      measuredBy: row["measured_by"].integer.map(Int.init))
   }
 
   /// The document of the run with this number, as JSON; `nil` if the run does not exist.

@@ -66,3 +66,19 @@ extension LoadSnapshot {
     ]
   }
 }
+
+extension ResultOptions {
+  /// What distinguishes this run from others: 1 with labels, for joins in queries.
+  func info(_ plan: LoadPlan) -> Metric {
+    var values: [Metric.LabelName: String] = [
+      "version": Apnscope.version, "seed": "\(plan.workload.seed)",
+      "segment": "\(plan.workload.segment + 1)/\(plan.workload.segments)",
+    ]
+    for (name, value) in labels ?? [:] {
+      if let name = Metric.LabelName(validating: name) { values[name] = value }
+    }
+    return Metric(
+      .gauge, "apnscope_load_info", help: "1; its labels are the version, the seed, the segment and those of --label.",
+      samples: [.init(labels: values, .integer(1))])
+  }
+}

@@ -36,7 +36,7 @@ struct LoadRun {
     let stop = await StopSignals { runner.stop() }
     defer { stop.end() }
 
-    let metrics = try await startMetrics(runner)
+    let metrics = try await startMetrics(runner, plan)
     let partial = try partialResult(of: file, environment, settings)
     let watch = ThresholdWatch(command.result.threshold.map(\.threshold), environment)
     let outcome: LoadOutcome
@@ -51,6 +51,7 @@ struct LoadRun {
     await metrics?.stop()
     var result = outcome.result(environment)
     result.plan = settings.values
+    result.labels = command.result.labels
     if !isSegment { result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) } }
     watch?.mark(&result)
     let document = try result.jsonDocument()
@@ -117,7 +118,7 @@ struct LoadRun {
     of file: WholeDocument?, _ environment: Environment, _ settings: EffectivePlan
   ) throws -> PartialResult? {
     guard let file, file.isFile, let output = command.result.file else { return nil }
-    return try PartialResult(beside: output, environment, plan: settings.values)
+    return try PartialResult(beside: output, environment, plan: settings.values, labels: command.result.labels)
   }
 
   /// Whether the run sends one part of a stream that several runs send together.
@@ -130,12 +131,13 @@ struct LoadRun {
   }
 
   /// Starts the metrics endpoint. Its address is written to standard error, because standard output is for the result.
-  private func startMetrics(_ runner: LoadRunner) async throws -> MetricsEndpoint? {
+  private func startMetrics(_ runner: LoadRunner, _ plan: LoadPlan) async throws -> MetricsEndpoint? {
     guard let address = command.result.metrics?.address else { return nil }
+    let info = command.result.info(plan)
     do {
       let endpoint = try await MetricsEndpoint.start(
         host: address.host, port: address.port, group: MultiThreadedEventLoopGroup.singleton
-      ) { runner.snapshot().metrics }
+      ) { runner.snapshot().metrics + [info] }
       complain("metrics at http://\(endpoint.address)/metrics")
       return endpoint
     } catch {

@@ -30,15 +30,18 @@ final class PartialResult: Sendable {
   let path: String
   private let environment: Environment
   private let plan: [String: RunResult.PlanValue]
+  private let labels: [String: String]?
   private let state = Mutex(State())
   /// Locked while the file is written, which may take long; so `keep` uses `state`.
   private let target: Mutex<Target>
   private let pool = NIOThreadPool(numberOfThreads: 1)
 
   /// Complains and throws an exit code when there can be no such file.
-  init(beside output: String, _ environment: Environment, plan: [String: RunResult.PlanValue]) throws {
+  init(
+    beside output: String, _ environment: Environment, plan: [String: RunResult.PlanValue], labels: [String: String]?
+  ) throws {
     path = output + Self.suffix
-    (self.environment, self.plan) = (environment, plan)
+    (self.environment, self.plan, self.labels) = (environment, plan, labels)
     let file = try WholeDocument(path)
     target = Mutex(Target(file: file))
     // Remove the file of an earlier run.
@@ -63,6 +66,7 @@ final class PartialResult: Sendable {
       let began = ProcessorTime.ofThread()
       var result = books.lostResult(environment)
       result.plan = plan
+      result.labels = labels
       let document = try? result.jsonDocument()
       target.withLock { target in
         if let document { target.file.write(document) }

@@ -24,6 +24,19 @@ struct ThresholdArgument {
   }
 }
 
+struct LabelArgument {
+  var label: RunLabel
+
+  /// For `@Option(transform:)`, which reports the error.
+  @Sendable static func parse(_ text: String) throws -> LabelArgument {
+    do {
+      return LabelArgument(label: try RunLabel(text))
+    } catch {
+      throw ValidationError("\(error.description).")
+    }
+  }
+}
+
 struct ResultOptions: ParsableArguments {
   enum Format: String, CaseIterable, ExpressibleByArgument { case text, json }
 
@@ -41,6 +54,13 @@ struct ResultOptions: ParsableArguments {
       "Append the result to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
     completion: .file(extensions: ["sqlite"]))
   var history: String?
+
+  @Option(
+    parsing: .upToNextOption,
+    help: ArgumentHelp(
+      "Give the result this label, as branch=main, for 'history', 'compare' and metrics. Takes several arguments; repeatable.",
+      valueName: "name=value"), transform: LabelArgument.parse)
+  var label: [LabelArgument] = []
 
   @Option(
     parsing: .upToNextOption,
@@ -67,6 +87,10 @@ struct ResultOptions: ParsableArguments {
       valueName: "host:port"), transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
 
+  /// The labels by name; `nil` without any.
+  var labels: [String: String]? {
+    label.isEmpty ? nil : Dictionary(label.map { ($0.label.name, $0.label.value) }) { first, _ in first }
+  }
   /// The file of the result; `nil`: standard output.
   var file: String? { OutputFile.file(output) }
   /// The format of standard output.
@@ -75,6 +99,12 @@ struct ResultOptions: ParsableArguments {
   func validate() throws {
     guard timeline.value <= 10_000_000 else {
       throw ValidationError("--timeline must be at most 10M (got \(timeline.value)).")
+    }
+    guard label.count <= RunLabel.most else {
+      throw ValidationError("--label can be given \(RunLabel.most) times (got \(label.count)).")
+    }
+    if let name = Dictionary(grouping: label, by: \.label.name).filter({ $0.value.count > 1 }).keys.min() {
+      throw ValidationError("--label \(name)=… is given more than once.")
     }
   }
 }

@@ -10,7 +10,7 @@ struct History: ParsableCommand {
     discussion: """
       'apnscope load --history runs.sqlite', and 'capacity' and 'simulate' with the same option, append their results, \
       'simulate' its ledger. This lists the runs, the newest last, with their main figures; with --figure a single figure, its ratio to the median of those \
-      shown, and a line of bars. --output draws it: as a chart (.svg), or as a page with the chart and the runs (.html).
+      shown that have the same plan and labels (--label of 'load'), and a line of bars. --output draws it: as a chart (.svg), or as a page with the chart and the runs (.html).
 
       The file is an SQLite database with one table, run: a row for each run, its figures as columns (times in \
       microseconds), and the whole result as JSON in the column document. --show prints that, for 'apnscope report' and \
@@ -48,6 +48,13 @@ struct History: ParsableCommand {
   var kind: Kind?
 
   @Option(
+    parsing: .upToNextOption,
+    help: ArgumentHelp(
+      "Show only runs with this label. Takes several arguments; repeatable: runs that have all of them.",
+      valueName: "name=value"), transform: LabelArgument.parse)
+  var label: [LabelArgument] = []
+
+  @Option(
     help: ArgumentHelp(
       "Draw the figure to this file, ending in .svg or .html; with - as SVG to standard output, and nothing else.",
       valueName: "file"),
@@ -69,7 +76,7 @@ struct History: ParsableCommand {
       }
     }
     try refuseConflicts(reading: [file], writing: [("--output", OutputFile.file(output)), FilesInUse.standardOutput])
-    if show != nil, figure != nil || last != nil || kind != nil {
+    if show != nil, figure != nil || last != nil || kind != nil || !label.isEmpty {
       throw ValidationError("--show cannot be combined with other options.")
     }
   }
@@ -103,7 +110,7 @@ struct History: ParsableCommand {
       standard.say(document)
       return try standard.check()
     }
-    let runs = try history.runs(kind: kind?.rawValue, last: last)
+    let runs = try history.runs(kind: kind?.rawValue, last: last, labels: label.map(\.label))
     if runs.isEmpty {
       standard.say("no runs")
     } else if let figure {
@@ -114,12 +121,13 @@ struct History: ParsableCommand {
         "rejected_share", "discarded_share", "may_be_lost",
       ]
       let shown = names.filter { name in runs.contains { $0.figures[name] != nil } }
-      let head = ["run", "started", "kind", "apnscope"] + shown + ["host"]
+      let hasLabels = runs.contains { !$0.labels.isEmpty }
+      let head = ["run", "started", "kind", "apnscope"] + shown + ["host"] + (hasLabels ? ["labels"] : [])
       let lines = runs.map { run in
         ["\(run.number)", run.started, run.kindAndState, run.apnscope]
           + shown.map { name in
             run.figures[name].map { (RunFigure.named(name)?.unit ?? .perSecond).text($0) } ?? "-"
-          } + [run.host]
+          } + [run.host] + (hasLabels ? [ControlCharacters.escaped(run.labels)] : [])
       }
       for line in aligned([head] + lines, left: 4) { standard.say(line) }
     }
@@ -144,12 +152,23 @@ struct History: ParsableCommand {
       return standard.say("no run has \(chart.figure)")
     }
     standard.say("\(chart.figure)  \(bars)  median \(chart.unit.text(median)) of \(chart.comparable.count)")
-    var rows = [["run", "started", "kind", "apnscope", chart.figure, "to median", "host"]]
+    let groups = chart.groups
+    if groups.count > 1 {
+      for group in groups {
+        let median = group.median.map { "median \(chart.unit.text($0)) of \(group.count)" } ?? "no comparable run"
+        standard.say("  \(ControlCharacters.escaped(group.name))  \(median)")
+      }
+    }
+    let isGrouped = groups.count > 1
+    var rows = [
+      ["run", "started", "kind", "apnscope", chart.figure, "to median", "host"] + (isGrouped ? ["plan and labels"] : [])
+    ]
     for (run, value) in chart.runs {
-      rows.append([
-        "\(run.number)", run.started, run.kindAndState, run.apnscope, chart.unit.text(value),
-        chart.ratioToMedian(run, value).map { fixed($0, 3) } ?? "-", run.host,
-      ])
+      rows.append(
+        [
+          "\(run.number)", run.started, run.kindAndState, run.apnscope, chart.unit.text(value),
+          chart.ratioToMedian(run, value, in: groups).map { fixed($0, 3) } ?? "-", run.host,
+        ] + (isGrouped ? [ControlCharacters.escaped(chart.name(of: run, in: groups))] : []))
     }
     for line in aligned(rows, left: 4) { standard.say(line) }
   }

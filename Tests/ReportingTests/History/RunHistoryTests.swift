@@ -136,14 +136,44 @@ struct RunHistoryTests {
     let runs = [run(1, 900, measuredBy: nil), run(2, 100, measuredBy: 2), run(3, 300, measuredBy: 2)]
     let chart = HistoryChart("accepted_per_s", runs)
     #expect(chart.median == 200 && chart.comparable.count == 2)
-    #expect(chart.ratioToMedian(runs[0], 900) == nil && chart.ratioToMedian(runs[1], 100) == 0.5)
+    #expect(chart.ratioToMedian(runs[0], 900, in: chart.groups) == nil)
+    #expect(chart.ratioToMedian(runs[1], 100, in: chart.groups) == 0.5)
     #expect(chart.chart.events.map(\.label) == ["changes of measure"])
     let html = chart.page(of: "runs.sqlite").html
     #expect(html.contains("load, old measure") && html.contains(RunHistory.noteOnMeasures))
     // Alone they have one.
     let old = HistoryChart("accepted_per_s", Array(runs.prefix(1)))
-    #expect(old.median == 900 && old.ratioToMedian(runs[0], 900) == 1)
+    #expect(old.median == 900 && old.ratioToMedian(runs[0], 900, in: old.groups) == 1)
     #expect(!old.page(of: "runs.sqlite").html.contains(RunHistory.noteOnMeasures))
+  }
+
+  @Test("Runs are found by their labels, and compared with those of the same plan and labels")
+  func labels() throws {
+    try inFolder { path in
+      let history = try RunHistory(appendingTo: path)
+      let labels: [[String: String]?] = [
+        ["branch": "main"], ["branch": "x \"y'", "host": "a"], nil, ["branch": "main"],
+      ]
+      for (rate, labels) in zip([100.0, 50, 70, 300], labels) {
+        var result = run(rate)
+        result.labels = labels
+        result.plan = ["rate": .text("1k/s")]
+        try history.append(result, document: try result.jsonDocument())
+      }
+      try history.append(run(1), document: "no JSON")
+      let runs = try history.runs()
+      #expect(runs.map(\.labels) == ["branch=main", "branch=x \"y' host=a", "", "branch=main", ""])
+      #expect(try history.runs(labels: [RunLabel("branch=main")]).map(\.number) == [1, 4])
+      #expect(try history.runs(last: 1, labels: [RunLabel("branch=main")]).map(\.number) == [4])
+      #expect(try history.runs(labels: [RunLabel("branch=x \"y'"), RunLabel("host=a")]).map(\.number) == [2])
+      #expect(try history.runs(labels: [RunLabel("branch=main"), RunLabel("host=a")]).isEmpty)
+      let chart = HistoryChart("accepted_per_s", runs)
+      let groups = chart.groups
+      #expect(groups.map(\.name) == ["A branch=main", "B branch=x \"y' host=a", "C", "D"])
+      #expect(groups.map(\.median) == [200, 50, 70, 1] && groups.map(\.count) == [2, 1, 1, 1])
+      #expect(chart.ratioToMedian(runs[0], 100, in: groups) == 0.5)
+      #expect(chart.name(of: runs[3], in: groups) == "A branch=main")
+    }
   }
 
   @Test("A figure over runs: its median, a bar for each, a chart with a point for each")
