@@ -61,7 +61,7 @@ struct Apnscope: AsyncParsableCommand {
     Descriptors.requireSome()
     refuseUnknownCommand(Array(CommandLine.arguments.dropFirst()))
     do {
-      var command = try await asyncParseAsRoot(ArgumentBytes.arguments)
+      var command = try await parsed(ArgumentBytes.arguments)
       do {
         if var command = command as? any AsyncParsableCommand { try await command.run() } else { try command.run() }
       } catch let error as ValidationError {
@@ -83,6 +83,21 @@ struct Apnscope: AsyncParsableCommand {
       let text = RedactedArguments.redacted(fullMessage(for: error))
       if !text.isEmpty { StandardError.write(ControlCharacters.escaped(text, keepsLines: true) + "\n") }
       exit(withError: code)
+    }
+  }
+
+  /// Names an unknown option before anything else that is wrong, with the one that may be meant.
+  private static func parsed(_ arguments: [String]) async throws -> any ParsableCommand {
+    do {
+      return try await asyncParseAsRoot(arguments)
+    } catch {
+      if !exitCode(for: error).isSuccess,
+        let command = configuration.subcommands.first(where: { $0._commandName == arguments.first }),
+        let complaint = FamiliarOption.complaint(about: arguments, to: command)
+      {
+        refuse(ValidationError(complaint), by: command)
+      }
+      throw error
     }
   }
 

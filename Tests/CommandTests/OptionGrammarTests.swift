@@ -17,6 +17,16 @@ struct OptionGrammarTests {
     if case .option(isRepeating: true) = form { true } else { false }
   }
 
+  @Test("Every option that is suggested by meaning is one of a command")
+  func meanings() throws {
+    let grammars = [
+      try OptionGrammar(of: Load.self), try OptionGrammar(of: Decode.self), try OptionGrammar(of: Inspect.self),
+      try OptionGrammar(of: Simulate.self),
+    ]
+    let options = Set(grammars.flatMap(\.forms.keys))
+    #expect(FamiliarOption.meanings.values.joined().filter { !options.contains($0) } == [])
+  }
+
   @Test("Options that may be said several times are known as such")
   func repeating() throws {
     #expect(names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold"])

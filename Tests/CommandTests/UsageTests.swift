@@ -51,6 +51,26 @@ struct UsageTests {
   }
 
   @Test(
+    "An unknown option is named before anything else, with the one that means the same here",
+    arguments: [
+      (["load", "--rps", "5"], "'--rps'. Did you mean '--rate'?"),
+      (["load", "--plain", "--duration=10s"], "'--duration'. Did you mean '--for'?"),
+      (["load", "--users", "5"], "'--users'. Did you mean '--connections'?"),
+      (["load", "--ramp", "5"], "'--ramp'. Did you mean '--stage'?"),
+      (["load", "--conections", "5"], "'--conections'. Did you mean '--connections'?"),
+      (["decode", "--keylog", "k", "a.pcap"], "'--keylog'. Did you mean '--keys'?"),
+      (["simulate", "--listen", "127.0.0.1:0"], "'--listen'. Did you mean '--gateway'?"),
+      (["load", "--frobnicate"], "Unknown option '--frobnicate'.\n"),
+    ])
+  func unknownOption(arguments: [String], text: String) throws {
+    try Command.inFolder { command in
+      let outcome = try command.run(arguments)
+      #expect(outcome.status == 64 && outcome.output == "")
+      #expect(outcome.errors.hasPrefix("Error: Unknown option ") && outcome.errors.contains(text), "\(outcome.errors)")
+    }
+  }
+
+  @Test(
     "What is to be read and is not there is 66, and how an identity is made is said",
     arguments: [
       (["load", "--identity", "nosuch"], 66, "'apnscope identity --directory nosuch --topic TOPIC' makes it"),
