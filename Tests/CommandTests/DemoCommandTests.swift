@@ -89,7 +89,8 @@ struct DemoCommandTests {
   @Test("Values that the load does not take are a usage error", arguments: ["--rate fast", "--for 10", "--output"])
   func usage(arguments: String) throws {
     try Command.inFolder { command in
-      #expect(try command.shell("$apnscope demo \(arguments)").status == 64)
+      let outcome = try command.shell("$apnscope demo \(arguments)")
+      #expect(outcome.status == 64)
     }
   }
 }
