@@ -1,6 +1,8 @@
 // toml++, whose headers Debian has, behind a function that C can call.
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
+// Nodes are read and freed by recursion. Settings have three levels.
+#define TOML_MAX_NESTED_VALUES 32
 #include <toml++/toml.h>
 
 #include "CTOML.h"

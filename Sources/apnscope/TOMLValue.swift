@@ -18,8 +18,35 @@ indirect enum TOMLValue {
     let description: String
   }
 
+  /// The most parts of a key. The parser makes a table of each, and limits only those in brackets.
+  private static let mostParts = 32
+
+  /// Where a key has too many parts; or a text, which means another option than any here.
+  private static func deepKey(in text: String) -> (line: Int, column: Int)? {
+    var (line, column, dots) = (1, 0, 0)
+    for byte in text.utf8 {
+      column += 1
+      switch byte {
+      case UInt8(ascii: "."): dots += 1
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x80...,
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "\""),
+        UInt8(ascii: "'"), UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\\"):
+        break
+      default:
+        dots = 0
+        if byte == UInt8(ascii: "\n") { (line, column) = (line + 1, 0) }
+      }
+      if dots >= mostParts { return (line, column) }
+    }
+    return nil
+  }
+
   /// Parses a document, which is a table.
   init(parsing text: String) throws(ParseError) {
+    if let place = Self.deepKey(in: text) {
+      throw ParseError(
+        line: place.line, column: place.column, description: "a key has more than \(Self.mostParts) parts")
+    }
     let builder = Builder()
     var error = apnscope_toml_error()
     let status = unsafe text.withCString { start in

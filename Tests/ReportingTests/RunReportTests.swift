@@ -101,6 +101,47 @@ struct RunReportTests {
     #expect(Agreement(open, good).lines.filter { !$0.holds }.isEmpty)
   }
 
+  @Test("A capture beside its gateway: every difference is seen, and what the capture may not know is allowed")
+  func captured() {
+    var ledger = Ledger()
+    (ledger.gateway.received, ledger.gateway.accepted, ledger.gateway.discarded) = (1_005, 999, 3)
+    ledger.gateway.rejected = ["2": 2, "8": 1]
+    ledger.gateway.binary.errorResponses = ["2": 2, "8": 1, "10": 1]
+    (ledger.gateway.connections, ledger.feedback.connections, ledger.feedback.tuplesSent) = (5, 2, 7)
+    var good = InspectionReport()
+    (good.fates.accepted, good.fates.rejected, good.fates.discarded) = (999, 3, 3)
+    (good.summary.notifications, good.summary.connections, good.summary.feedbackTuples) = (1_005, 7, 7)
+    good.errorsByStatus = [2: 2, 8: 1, 10: 1]
+    good.feedbackConnections = 2
+    let books = RunReport.books(of: good, with: ledger)
+    #expect(books.holds && !books.text.contains("✗"))
+    #expect(books.text.contains("capture  gateway") && books.lines.count == 10)
+    let changes: [(String, (inout InspectionReport) -> Void)] = [
+      ("accepted", { $0.fates.accepted -= 1 }), ("accepted", { $0.fates.accepted += 1 }),
+      ("rejected", { $0.fates.rejected -= 1 }), ("discarded", { $0.fates.discarded -= 1 }),
+      ("sent, received", { $0.summary.notifications -= 1 }),
+      ("responses of status 8", { $0.errorsByStatus[8] = nil }),
+      ("responses of status 5", { $0.errorsByStatus[5] = 1 }),
+      ("connections", { $0.summary.connections += 1 }), ("connections", { $0.summary.connections -= 1 }),
+      ("feedback tuples", { $0.summary.feedbackTuples = 6 }),
+    ]
+    for (name, change) in changes {
+      var report = good
+      change(&report)
+      let books = RunReport.books(of: report, with: ledger)
+      #expect(!books.holds && books.text.contains("✗"))
+      #expect(books.lines.filter { !$0.holds }.map(\.name) == [name])
+    }
+    // Sent behind an error response, and never read by the gateway.
+    var unread = good
+    (unread.fates.discarded, unread.summary.notifications) = (10, 1_012)
+    #expect(RunReport.books(of: unread, with: ledger).holds)
+    // Of connections that ended without a word the gateway may have accepted some.
+    var open = good
+    (open.fates.accepted, open.fates.unknown) = (990, 9)
+    #expect(RunReport.books(of: open, with: ledger).holds)
+  }
+
   /// "discarded 30,340 30,341: the gateway's is not more" stood behind a ✓: a marker was allowed for, and not told of.
   @Test("The words of a rule tell the bound that is checked, to the last one")
   func rules() {
