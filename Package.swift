@@ -70,22 +70,23 @@ let package = Package(
     .target(
       name: "Records",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "PacketCapture", "TLSDecryption",
-        "TLSFoundation",
+        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement", "PacketCapture",
+        "TLSDecryption", "TLSFoundation",
       ],
       swiftSettings: settings),
 
     .target(
       name: "Dissection",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "PacketCapture", "Records", "TLSDecryption",
+        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "PacketCapture", "Records", "TLSDecryption",
       ],
       swiftSettings: settings),
 
     .target(
       name: "Analysis",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "PacketCapture", "Records", "TLSDecryption",
+        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement", "PacketCapture",
+        "Records", "TLSDecryption",
         .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
@@ -255,7 +256,8 @@ let package = Package(
     .testTarget(
       name: "DissectionTests",
       dependencies: [
-        "Analysis", "Dissection", "Records", "Payload", "PacketCapture", "TLSDecryption", "BinaryProtocol", "PushModel",
+        "Analysis", "Dissection", "Records", "HTTP2", "Payload", "PacketCapture", "ProviderAPI", "TLSDecryption",
+        "BinaryProtocol", "PushModel",
         "Measurement",
         "Bytes",
         "TestSupport",

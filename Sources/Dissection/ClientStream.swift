@@ -18,6 +18,7 @@ struct ClientStream {
     case gateway
     case responses
     case feedback
+    case http2
     /// Another protocol, or a direction without messages of this protocol: bytes are only counted.
     case opaque
   }

@@ -101,6 +101,9 @@ final class Connection {
   /// Other addresses of a connection that are named.
   private static let maximumViews = 16
 
+  /// Whether a direction is known to have ended: by its FIN, or by a RST of either end.
+  func hasEnded(fromHigh: Bool) -> Bool { closings.contains { $0.isReset || $0.isHigh == fromHigh } }
+
   func noteView(_ flow: Flow, isFlipped: Bool) {
     if views.count < Self.maximumViews, !views.contains(where: { $0.flow == flow }) { views.append((flow, isFlipped)) }
   }
@@ -151,6 +154,7 @@ final class Connection {
       if startWasCaptured || other >= 1_024 { clientIsHigh = low != nil }
     }
     guard let clientIsHigh else { return }
+    if case .http2 = reading { return }
     // Behind a proxy or load balancer, the port in the preamble determines the service.
     service = (clientIsHigh ? low : high) ?? preamble.port.flatMap { ports[$0] } ?? .unknown
   }
@@ -186,8 +190,9 @@ final class Connection {
 
   /// Nothing of the protocol was found yet, so that the bytes may still be TLS.
   func mayTurnOutToBeTLS(_ clientStream: ClientStream) -> Bool {
-    tls == nil && !isDescribed && flow != nil && clientStream.session.written == 0 && reading.errorResponses == 0
-      && reading.feedbackTuples == 0
+    if case .http2 = reading { return false }
+    return tls == nil && !isDescribed && flow != nil && clientStream.session.written == 0
+      && reading.errorResponses == 0 && reading.feedbackTuples == 0
   }
 }
 

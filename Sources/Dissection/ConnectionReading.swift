@@ -13,6 +13,8 @@ enum ConnectionReading {
   /// The binary protocol's gateway.
   case binary(ResponseReader)
   case feedback(FeedbackReader)
+  /// HTTP/2, of a provider or of others.
+  case http2(HTTP2Reader)
   /// Another protocol: bytes are only counted.
   case opaque
 
@@ -20,7 +22,7 @@ enum ConnectionReading {
     switch service {
     case .gateway: self = .binary(ResponseReader(isAligned: isAligned))
     case .feedback: self = .feedback(FeedbackReader(limits: limits, isAligned: isAligned))
-    case .other, .unknown: self = .opaque
+    case .channels, .other, .unknown: self = .opaque
     }
   }
 
@@ -30,6 +32,7 @@ enum ConnectionReading {
     case .undecided: (.undecided, .undecided)
     case .binary: (.gateway, .responses)
     case .feedback: (.opaque, .feedback)
+    case .http2: (.http2, .http2)
     case .opaque: (.opaque, .opaque)
     }
   }
@@ -46,6 +49,7 @@ enum ConnectionReading {
     case .undecided, .opaque: 0
     case .binary(let reader): reader.heldBytes
     case .feedback(let reader): reader.framer.heldBytes
+    case .http2(let reader): reader.heldBytes
     }
   }
 
@@ -55,6 +59,7 @@ enum ConnectionReading {
     case .undecided, .opaque: break
     case .binary(let reader): reader.framer.freeSpare()
     case .feedback(let reader): reader.framer.freeSpare()
+    case .http2(let reader): reader.session.freeSpare()
     }
   }
 }

@@ -308,17 +308,19 @@ public struct Dissection {
     announce(outcome)
     let packet = numbersFiles ? PacketNumber.joining(file: files, packet: 0) : 0
     let connection = dissector.open(0, nil, .none, packet: packet)
-    connection.service = contents == .feedback ? .feedback : .gateway
-    dissector.beginDump(connection)
+    let isFromStart = DumpGuess.http2(dump.beginning) == contents
+    dissector.beginDump(connection, contents, startsHTTP2: isFromStart)
     var offset = 0
     let size = dump.size
     let mark = CapturePosition(time: .none, packet: packet)
     try dump.forEachPiece { bytes, bytesRead in
-      dissector.count(bytes.byteCount, connection, fromClient: contents == .gateway)
+      dissector.count(bytes.byteCount, connection, fromClient: contents.isFromClient)
       switch contents {
       case .gateway: dissector.readGateway(bytes, at: offset, mark, connection)
       case .responses: dissector.readResponses(bytes, at: offset, mark, connection)
       case .feedback: dissector.readFeedback(bytes, at: offset, mark, connection)
+      case .http2: dissector.readHTTP2(bytes, at: offset, mark, connection, false)
+      case .http2Responses: dissector.readHTTP2(bytes, at: offset, mark, connection, true)
       }
       offset += bytes.byteCount
       return dissector.output.sink.isOpen && proceed(DissectionProgress(bytesRead: bytesRead, size: size, packets: 0))

@@ -1,5 +1,7 @@
 import BinaryProtocol
+import HTTP2
 import PacketCapture
+import ProviderAPI
 import Records
 import TLSDecryption
 
@@ -7,6 +9,10 @@ import TLSDecryption
 public struct DissectionOptions: Sendable {
   /// The service of a server port. Connections on other ports are recognised by their first bytes.
   public var ports: [UInt16: Service]
+  /// Server ports whose connections are HTTP/2, whatever their first bytes.
+  public var http2Ports: Set<UInt16> = []
+  /// The limits on connections over HTTP/2.
+  public var http2 = ProviderSession.Limits()
   /// The contents of a raw dump; `nil`: recognised by its bytes.
   public var dumpContents: DumpContents?
   /// The limits on lengths of frames and items.
@@ -95,4 +101,13 @@ public enum DumpContents: String, Sendable, CaseIterable {
   case responses
   /// Feedback service to provider.
   case feedback
+  /// Provider to gateway over HTTP/2, without TLS.
+  case http2
+  /// Gateway to provider over HTTP/2, without TLS.
+  case http2Responses = "http2-responses"
+}
+
+extension DumpContents {
+  /// Whether the provider sent the bytes.
+  var isFromClient: Bool { self == .gateway || self == .http2 }
 }

@@ -35,10 +35,20 @@ extension Dissector {
       return beginTLS(connection, first.rawBytes, fromHigh: fromHigh)
     case .needsMore where !isFinal && !first.isEmpty: return
     case .needsMore, .no:
+      let isLast = isFinal || first.count >= Self.sniffedBytes
+      switch claimHTTP2(first.rawBytes, connection, fromHigh, isAligned: true, isFinal: isLast) {
+      case .yes: return beginHTTP2(connection)
+      case .needsMore: return
+      case .no: if isToldHTTP2(connection) { return beginHTTP2(connection) }
+      }
       if connection.service == .unknown {
         switch sniff(first, connection, fromHigh, isFinal: isFinal || first.count >= Self.sniffedBytes) {
         case .needsMore: return
-        case .yes, .no: break
+        case .yes: break
+        case .no:
+          if case .yes = claimHTTP2(first.rawBytes, connection, fromHigh, isAligned: false, isFinal: isLast) {
+            return beginHTTP2(connection)
+          }
         }
       }
     }

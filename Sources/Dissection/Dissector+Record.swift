@@ -39,6 +39,10 @@ extension Dissector {
       errorResponses: connection.reading.errorResponses, feedbackTuples: connection.reading.feedbackTuples,
       fates: clientStreams[connection.slot].session.fates, conflictingBytes: connection.conflictingBytes,
       limits: connection.limits, alsoSeenAs: connection.otherEnds(clientIsHigh: clientIsHigh))
+    if case .http2(let reader) = connection.reading {
+      (record.service, record.otherProtocol, record.http2) = (reader.service, .http2, reader.summary)
+      (record.notifications, record.fates) = (reader.session.notifications, reader.session.fates)
+    }
     record.preamble = connection.preamble.kind
     let (lowPreamble, highPreamble) = connection.preambleBytes
     record.preambleBytes = clientIsHigh ? (highPreamble, lowPreamble) : (lowPreamble, highPreamble)

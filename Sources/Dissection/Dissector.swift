@@ -78,9 +78,18 @@ struct Dissector {
   }
 
   /// A raw dump needs no deciding: its low end is the client, and it begins with a record.
-  mutating func beginDump(_ connection: Connection) {
+  ///
+  /// - Parameter startsHTTP2: a dump of HTTP/2 begins with the connection.
+  mutating func beginDump(_ connection: Connection, _ contents: DumpContents, startsHTTP2: Bool) {
     connection.startWasCaptured = true
     connection.clientIsHigh = false
+    switch contents {
+    case .gateway, .responses: connection.service = .gateway
+    case .feedback: connection.service = .feedback
+    case .http2, .http2Responses:
+      connection.startWasCaptured = startsHTTP2
+      return beginHTTP2(connection)
+    }
     clientStreams[connection.slot].readings = connection.beginReading(options.limits)
   }
 
@@ -109,6 +118,7 @@ struct Dissector {
     finish(connection, fromHigh: false)
     finish(connection, fromHigh: true)
     releaseResponses(connection)
+    endHTTP2(connection)
     clientStreams[connection.slot].reportFates(atEnd: true, to: &output.sink)
     let record = record(of: connection)
     output.sink.receive(record)
@@ -226,6 +236,7 @@ struct Dissector {
     case .gateway: readGateway(bytes, at: offset, mark, connection)
     case .responses: readResponses(bytes, at: offset, mark, connection)
     case .feedback: readFeedback(bytes, at: offset, mark, connection)
+    case .http2: readHTTP2(bytes, at: offset, mark, connection, fromHigh)
     case .opaque: return
     case .undecided:
       hold(bytes, at: offset, mark, connection, fromHigh)
@@ -252,6 +263,9 @@ struct Dissector {
     case (.feedback, .feedback(let reader)):
       reader.framer.gap(at: offset, length: length)
       readFoundFeedback(connection)
+    case (.http2, .http2(let reader)):
+      // Its session says what the gap costs.
+      return readHTTP2Gap(length, reason, at: offset, mark, connection, fromHigh, reader)
     default: break
     }
     // Gaps of other protocols are not recorded.
@@ -275,6 +289,7 @@ struct Dissector {
     case (.feedback, .feedback(let reader)):
       reader.framer.finish()
       readFoundFeedback(connection)
+    case (.http2, .http2(let reader)): finishHTTP2(connection, fromHigh: fromHigh, reader)
     default: break
     }
   }

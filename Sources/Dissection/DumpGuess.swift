@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Bytes
+import HTTP2
 import PacketCapture
 
 /// Recognises the contents of a raw dump by its beginning: the kind by which most bytes are complete records.
@@ -16,6 +17,10 @@ struct DumpGuess {
   ///
   /// - Parameter file: the file's first bytes, which differ from the dump's if the file is text.
   init(_ beginning: RawSpan, of file: [UInt8] = [], _ limits: ProtocolLimits) throws {
+    if let contents = Self.http2(beginning) {
+      self.contents = contents
+      return
+    }
     let sample = beginning.extracting(0..<min(beginning.byteCount, Self.sampleLength))
     let counts = [
       (DumpContents.gateway, Self.count(sample, GatewayGrammar(limits: limits))),
@@ -33,6 +38,15 @@ struct DumpGuess {
           ? Array(copying: sample.extracting(0..<min(sample.byteCount, CaptureError.keptLength))) : file)
     }
     contents = best.0
+  }
+
+  /// The direction of HTTP/2 that begins with these bytes; `nil` if none does.
+  static func http2(_ beginning: RawSpan) -> DumpContents? {
+    switch FrameRecognition.ofStart(beginning, sender: nil, atEnd: true) {
+    case .yes(.client?): .http2
+    case .yes: .http2Responses
+    case .no, .needsMore: nil
+    }
   }
 
   private struct Count {

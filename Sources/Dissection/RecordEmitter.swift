@@ -43,7 +43,7 @@ struct RecordEmitter {
     sink.receive(gap)
   }
 
-  private mutating func receive(_ malformed: MalformedRecord) {
+  mutating func receive(_ malformed: MalformedRecord) {
     summary.malformed += 1
     sink.receive(malformed)
   }

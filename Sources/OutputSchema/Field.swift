@@ -14,6 +14,7 @@ public struct Field: Sendable, Equatable {
     case cores
     /// Seconds since 1970-01-01 UTC.
     case unixSeconds = "UNIX seconds"
+    case unixMilliseconds = "UNIX milliseconds"
   }
 
   /// The period to which a value refers.

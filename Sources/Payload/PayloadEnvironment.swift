@@ -7,6 +7,8 @@ public struct PayloadEnvironment: Sendable {
   public var topic: PayloadTopic
   /// The fields of the frame. Without them (a payload file) frame, silent and priority rules are not run.
   public var frame: PushFrame?
+  /// The longest payload of the protocol in bytes; `nil`: that of the binary protocol in the year.
+  public var longestPayload: Int?
   /// `Localizable.strings` of one language, by key, for the rules about keys and their arguments.
   public var strings: [String: String]?
 

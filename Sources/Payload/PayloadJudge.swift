@@ -76,6 +76,7 @@ struct Judging {
   let topic: PayloadTopic
   let frame: (command: UInt8, priority: UInt8?)?
   let strings: [String: String]?
+  private let longest: Int?
   let findsPlaces: Bool
   var rules = PayloadRuleSet()
   var findings: [PayloadFinding] = []
@@ -87,6 +88,7 @@ struct Judging {
     topic = environment.topic
     frame = environment.frame.map { ($0.command, $0.priority) }
     strings = environment.strings
+    longest = environment.longestPayload
     self.findsPlaces = findsPlaces
   }
 
@@ -109,6 +111,10 @@ struct Judging {
 
   /// The limits of the years: 256 bytes up to 2013, then 2,048, and 4,096 for VoIP.
   mutating func judgeSize(_ count: Int) {
+    if let longest, count > 0 {
+      if count > longest { report(.payloadTooLarge, at: longest, .bytes(count)) }
+      return
+    }
     guard count <= 256, count > 0 else {
       if count == 0 { return report(.payloadEmpty) }
       if let era, era <= 2013 { return report(.payloadTooLarge, at: 256, .bytes(count)) }

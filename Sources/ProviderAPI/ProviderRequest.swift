@@ -39,6 +39,11 @@ public struct ProviderRequest: Sendable, Equatable {
       (.requestID, "request_id"), (.trust, "trust"), (.headers, "headers"), (.payload, "payload"),
     ]
 
+    /// The fields with these names in records.
+    package init(fieldNames: [String]) {
+      self = Self.names.reduce(into: []) { if fieldNames.contains($1.1) { $0.insert($1.0) } }
+    }
+
     /// The names of the fields in records.
     public var fieldNames: [String] { Self.names.filter { contains($0.0) }.map(\.1) }
   }
@@ -47,6 +52,8 @@ public struct ProviderRequest: Sendable, Equatable {
   public struct Header: Sendable, Equatable {
     public var name: ByteField
     public var value: ByteField
+
+    package init(name: ByteField, value: ByteField) { (self.name, self.value) = (name, value) }
   }
 
   /// What became of the request itself.
@@ -68,6 +75,8 @@ public struct ProviderRequest: Sendable, Equatable {
   public var started: Arrival?
   /// The arrival of END_STREAM; `nil` without.
   public var ended: Arrival?
+  /// The arrival of its last frame that is there.
+  public var latest = Arrival(time: 0, packet: 0)
   public var completion = Completion.unknown
   /// The stream offset of the first frame that is there.
   public var offset: Int
@@ -114,6 +123,13 @@ public struct ProviderRequest: Sendable, Equatable {
   public var openStreams: Int
   /// The server's limit on them that was in force; `nil` without one, or if it is not known.
   public var streamLimit: Int?
+
+  package init(
+    target: RequestTarget, stream: UInt32, offset: Int, openStreams: Int, streamLimit: Int? = nil
+  ) {
+    (self.target, self.stream, self.offset) = (target, stream, offset)
+    (self.openStreams, self.streamLimit) = (openStreams, streamLimit)
+  }
 
   /// Whether all content is in `payload`.
   public var isPayloadWhole: Bool { !uncertain.contains(.payload) && payload.length == payloadLength }
@@ -184,6 +200,9 @@ public struct FateDecision: Sendable, Equatable {
 public enum ProviderEvent: Sendable {
   /// A request has ended, or will not end. Its ranges are in the bytes of the event.
   case request(ProviderRequest)
+  /// A provider token that the connection has not used before; requests refer to its number. One that cannot be read has
+  /// a problem.
+  case providerToken(Result<ProviderToken, ProviderToken.Problem>, number: Int)
   /// A final answer has ended, or will not end. Its ranges are in the bytes of the event.
   case response(ProviderResponse)
   case fate(FateDecision)

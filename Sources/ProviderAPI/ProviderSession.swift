@@ -85,15 +85,15 @@ public struct ProviderSession: Sendable {
   public var firstStreamLimit: Int? { state.firstStreamLimit }
   /// The GOAWAY frames of the server.
   public var goAways: Int { state.goAways }
-  /// The RST_STREAM frames of both sides on open streams.
+  /// The RST_STREAM frames of both sides.
   public var resets: Int { state.resets }
   /// Whether every entry of a side's header table is known.
   public func isTableKnown(of side: FrameReader.Side) -> Bool { reader.isTableKnown(of: side) }
   /// The bytes of content that a side may send before a WINDOW_UPDATE; `nil` if frames may be missing.
   public func connectionWindow(of side: FrameReader.Side) -> Int? { reader.connectionWindow(of: side) }
-  /// The bytes of memory that depend on input.
+  /// The bytes of memory that depend on input, without memory that is ready for what comes.
   ///
-  /// - Complexity: O(*n*) in the number of streams that were open at once.
+  /// - Complexity: O(1).
   public var heldBytes: Int { reader.heldBytes + state.heldBytes }
 
   /// Frees memory that is ready for what comes, of a connection that is idle.
@@ -117,18 +117,34 @@ public struct ProviderSession: Sendable {
     _ bytes: RawSpan, from side: FrameReader.Side, at offset: Int, arrival: Arrival, startsRecord: Bool = false,
     into handler: inout some ProviderHandler
   ) {
+    read(bytes, from: side, at: offset, arrival: arrival, startsRecord: startsRecord) { handler.receive($0, $1) }
+  }
+
+  /// Reads a piece of one direction, and calls a function with what happens; otherwise as above.
+  public mutating func read(
+    _ bytes: RawSpan, from side: FrameReader.Side, at offset: Int, arrival: Arrival, startsRecord: Bool = false,
+    _ receive: (ProviderEvent, RawSpan) -> Void
+  ) {
     state.now = arrival
     reader.read(bytes, from: side, at: offset, arrival: arrival, startsRecord: startsRecord, into: &state)
-    state.handOut(to: &handler)
+    state.handOut(receive)
   }
 
   /// Notes that bytes of one direction are missing.
   public mutating func gap(
     from side: FrameReader.Side, at offset: Int, length: Int, arrival: Arrival, into handler: inout some ProviderHandler
   ) {
+    gap(from: side, at: offset, length: length, arrival: arrival) { handler.receive($0, $1) }
+  }
+
+  /// Notes that bytes of one direction are missing, and calls a function with what happens.
+  public mutating func gap(
+    from side: FrameReader.Side, at offset: Int, length: Int, arrival: Arrival,
+    _ receive: (ProviderEvent, RawSpan) -> Void
+  ) {
     state.now = arrival
     reader.gap(from: side, at: offset, length: length, arrival: arrival, into: &state)
-    state.handOut(to: &handler)
+    state.handOut(receive)
   }
 
   /// Notes the end of one direction. The second one ends the connection, and decides the fates that are open.
@@ -141,9 +157,31 @@ public struct ProviderSession: Sendable {
   public mutating func finish(
     _ side: FrameReader.Side, _ ending: Ending, arrival: Arrival, into handler: inout some ProviderHandler
   ) {
+    finish(side, ending, arrival: arrival) { handler.receive($0, $1) }
+  }
+
+  /// Notes the end of one direction, and calls a function with what happens.
+  public mutating func finish(
+    _ side: FrameReader.Side, _ ending: Ending, arrival: Arrival, _ receive: (ProviderEvent, RawSpan) -> Void
+  ) {
     state.now = arrival
     if side == .client, ending == .recordingEnds { state.mayClientContinue = true }
     reader.finish(side, into: &state)
-    state.handOut(to: &handler)
+    state.handOut(receive)
+  }
+
+  /// Gives up what has begun and not ended, as beyond a limit on memory: the rest of it counts as missing.
+  ///
+  /// - Parameters:
+  ///   - offsets: the stream offsets of the next bytes of both directions.
+  ///   - arrival: when it was given up.
+  ///   - receive: called with what happens.
+  public mutating func drop(
+    at offsets: (client: Int, server: Int), arrival: Arrival, _ receive: (ProviderEvent, RawSpan) -> Void
+  ) {
+    state.now = arrival
+    reader.drop(at: offsets, arrival: arrival, into: &state)
+    state.freeSpare()
+    state.handOut(receive)
   }
 }

@@ -49,6 +49,12 @@ public struct ProviderToken: Sendable, Hashable {
   /// The longest value that is read.
   static let longest = 4_096
 
+  /// What a record says of a token.
+  package init(keyID: String?, teamID: String?, issuedAt: Int?) {
+    (self.keyID, self.teamID, self.issuedAt) = (keyID, teamID, issuedAt)
+    signatureForm = .other
+  }
+
   /// Reads the value of an `authorization` field.
   ///
   /// - Parameter value: `bearer`, a space, and the token. Letters of either case are taken.
@@ -79,6 +85,16 @@ public struct ProviderToken: Sendable, Hashable {
     teamID = text.string("iss", claims.rawBytes)
     if let time = text.time("iat", claims.rawBytes) { (issuedAt, issuedAtForm) = (time.seconds, time.form) }
     signatureForm = Self.form(signature)
+  }
+
+  /// Whether a value has three parts as a token has, of which the first begins as a header in JSON does.
+  static func isInside(_ value: RawSpan) -> Bool {
+    guard value.byteCount >= 16 else { return false }
+    for offset in 0..<value.byteCount - 2 where value.holds("eyJ", at: offset) {
+      guard let first = value.firstOffset(of: UInt8(ascii: "."), from: offset) else { return false }
+      return value.firstOffset(of: UInt8(ascii: "."), from: first + 1) != nil
+    }
+    return false
   }
 
   private static func form(_ signature: [UInt8]) -> SignatureForm {

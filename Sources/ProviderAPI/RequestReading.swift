@@ -115,6 +115,8 @@ struct RequestReading {
       request.uncertain.insert(.headers)
       return
     }
+    // A credential in a field of another name is none the less one.
+    guard !ProviderToken.isInside(value) else { return }
     let name = keep(name, &bytes)
     request.headers.append(.init(name: name, value: keep(value, &bytes)))
   }
@@ -124,13 +126,17 @@ struct RequestReading {
     let method = request.method.isPresent ? request.method.range : nil
     let (target, name) = RequestTarget.read(bytes.rawBytes, path: request.path.range, method: method)
     request.target = target
+    // Other requests have none of these fields, nor have those of channel management.
+    if target == .other, request.topic.isPresent || request.pushType.isPresent || request.collapseID.isPresent {
+      request.target = .badPath
+    }
     let place = ByteField(offset: request.path.offset + name.lowerBound, length: name.count)
     switch target {
     case .device:
       request.tokenText = place
       request.token = Self.appendToken(place.range, &bytes)
     case .broadcast, .channel: request.bundle = place
-    case .other, .unknown: break
+    case .badPath, .other, .unknown: break
     }
   }
 

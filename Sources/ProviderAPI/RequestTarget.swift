@@ -8,13 +8,15 @@ public enum RequestTarget: Sendable, Hashable {
   case broadcast
   /// A request of channel management.
   case channel(ChannelAction)
+  /// A notification by its fields, to a path that is none of these.
+  case badPath
   /// Anything else.
   case other
   /// The path is not known.
   case unknown
 
   /// Whether it is a notification.
-  public var isNotification: Bool { self == .device || self == .broadcast }
+  public var isNotification: Bool { self == .device || self == .broadcast || self == .badPath }
 }
 
 /// The actions of channel management (Apple, "Sending channel management requests").

@@ -16,6 +16,8 @@ struct SessionState: Sendable, ConnectionHandler {
     var clientLosses: Int
     var response: ProviderResponse?
     var responseBytes: [UInt8] = []
+    /// DATA frames of the request.
+    var dataFrames = 0
     /// What the reset of the stream says of the notification, if nothing else does.
     var reset: ResetMeaning?
 
@@ -25,6 +27,8 @@ struct SessionState: Sendable, ConnectionHandler {
     }
 
     mutating func keep(_ content: RawSpan, _ isWhole: Bool, _ origin: FrameOrigin, limit: Int) {
+      request.latest = origin.arrival
+      dataFrames += 1
       // Content before which the fields are lost.
       if request.length == 0 { request.offset = origin.offset }
       request.length += origin.length
@@ -72,6 +76,8 @@ struct SessionState: Sendable, ConnectionHandler {
   private(set) var resets = 0
 
   private var exchanges: [Exchange] = []
+  /// The bytes kept of all open requests and answers.
+  private var keptBytes = 0
   private var openCount = 0
   /// The lowest last stream of the server's GOAWAY frames.
   private var lastStream: UInt32?
@@ -89,9 +95,7 @@ struct SessionState: Sendable, ConnectionHandler {
   }
 
   var heldBytes: Int {
-    exchanges.count * MemoryLayout<Exchange>.stride + tokens.heldBytes
-      + exchanges.reduce(0) { $0 + $1.requestBytes.capacity + $1.responseBytes.capacity }
-      + spare.reduce(0) { $0 + $1.capacity }
+    exchanges.count * MemoryLayout<Exchange>.stride + tokens.heldBytes + keptBytes
   }
 
   mutating func freeSpare() {
@@ -103,11 +107,11 @@ struct SessionState: Sendable, ConnectionHandler {
   // MARK: events
 
   /// Hands out the queued events.
-  mutating func handOut(to handler: inout some ProviderHandler) {
+  mutating func handOut(_ body: (ProviderEvent, RawSpan) -> Void) {
     for place in queue.indices {
       var bytes: [UInt8] = []
       swap(&bytes, &queue[place].bytes)
-      handler.receive(queue[place].event, bytes.rawBytes)
+      body(queue[place].event, bytes.rawBytes)
       giveBack(bytes)
     }
     queue.removeAll(keepingCapacity: true)
@@ -142,7 +146,9 @@ struct SessionState: Sendable, ConnectionHandler {
       target: .unknown, stream: place.stream, offset: origin.offset, openStreams: openCount,
       streamLimit: areSettingsKnown ? streamLimit : nil)
     request.uncertain = .all
+    request.latest = origin.arrival
     let exchange = Exchange(request: request, requestBytes: freshBytes(), clientLosses: clientLosses)
+    keptBytes += exchange.requestBytes.count
     // Slots are numbered in the order in which they are first used.
     if place.slot < exchanges.count { exchanges[place.slot] = exchange } else { exchanges.append(exchange) }
   }
@@ -152,7 +158,7 @@ struct SessionState: Sendable, ConnectionHandler {
     guard exchanges[slot].request.notification == nil else { return }
     let target = exchanges[slot].request.target
     switch target {
-    case .device, .broadcast: service = .gateway
+    case .device, .broadcast, .badPath: service = .gateway
     case .channel: if service != .gateway { service = .channels }
     case .other: if service == nil { service = .other }
     case .unknown: break
@@ -187,9 +193,15 @@ struct SessionState: Sendable, ConnectionHandler {
     if exchanges[slot].request.length == 0 { exchanges[slot].request.offset = origin.offset }
     exchanges[slot].request.length += origin.length
     exchanges[slot].clientLosses = clientLosses
+    exchanges[slot].request.latest = origin.arrival
     if section.extent != .lost {
       exchanges[slot].request.started = origin.arrival
+      let (before, known) = (exchanges[slot].requestBytes.count, tokens.list.count)
       exchanges[slot].read(fields, isWhole: section.extent == .whole, &tokens)
+      keptBytes += exchanges[slot].requestBytes.count - before
+      if tokens.list.count > known, let token = tokens.list.last {
+        post(.providerToken(token, number: tokens.list.count))
+      }
     }
     let target = exchanges[slot].request.target
     exchanges[slot].response?.target = target
@@ -202,10 +214,14 @@ struct SessionState: Sendable, ConnectionHandler {
     begin(place, origin)
     if origin.side == .client {
       number(place.slot)
+      let before = exchanges[place.slot].requestBytes.count
       exchanges[place.slot].keep(content, isWhole, origin, limit: limits.content)
+      keptBytes += exchanges[place.slot].requestBytes.count - before
     } else {
       if exchanges[place.slot].response == nil { beginLostResponse(place.slot, origin) }
+      let before = exchanges[place.slot].responseBytes.count
       exchanges[place.slot].keepBody(content, isWhole, origin, limit: limits.content)
+      keptBytes += exchanges[place.slot].responseBytes.count - before
     }
     if endsStream { end(place, origin) }
   }
@@ -256,6 +272,7 @@ struct SessionState: Sendable, ConnectionHandler {
       }
     }
     exchanges[slot].response = response
+    keptBytes += bytes.count - exchanges[slot].responseBytes.count
     exchanges[slot].responseBytes = bytes
     highestAnswered = max(highestAnswered, response.stream)
   }
@@ -271,8 +288,10 @@ struct SessionState: Sendable, ConnectionHandler {
     var response = emptyResponse(slot, origin)
     response.isUncertain = true
     exchanges[slot].response = response
+    keptBytes -= exchanges[slot].responseBytes.count
     exchanges[slot].responseBytes = freshBytes()
     highestAnswered = max(highestAnswered, response.stream)
+    keptBytes += exchanges[slot].responseBytes.count
   }
 
   private static func keep(_ value: RawSpan, in bytes: inout [UInt8]) -> ByteField {
@@ -297,16 +316,27 @@ struct SessionState: Sendable, ConnectionHandler {
 
   private mutating func handOutRequest(_ slot: Int) {
     exchanges[slot].isRequestOut = true
+    var bytes: [UInt8] = []
+    swap(&bytes, &exchanges[slot].requestBytes)
+    keptBytes -= bytes.count
     // Frames may be missing that are the request's; its content-length tells whether content is among them.
     if exchanges[slot].clientLosses != clientLosses,
-      exchanges[slot].request.contentLength != exchanges[slot].request.payloadLength
+      exchanges[slot].request.contentLength != exchanges[slot].request.payloadLength, !isWholeObject(slot, bytes)
     {
       exchanges[slot].request.uncertain.insert(.payload)
     }
-    var bytes: [UInt8] = []
-    swap(&bytes, &exchanges[slot].requestBytes)
     post(.request(exchanges[slot].request), bytes)
     exchanges[slot].request.headers = []
+  }
+
+  /// Whether the content proves itself to be whole: one DATA frame with END_STREAM that is a JSON object. Content in
+  /// another frame before it, which may be lost, would not leave one.
+  private mutating func isWholeObject(_ slot: Int, _ bytes: [UInt8]) -> Bool {
+    let request = exchanges[slot].request
+    guard request.completion == .complete, exchanges[slot].dataFrames == 1, request.contentLength == nil,
+      request.isPayloadWhole
+    else { return false }
+    return text.read(bytes.rawBytes.extracting(request.payload.range))
   }
 
   mutating func receive(reset code: ErrorCode?, on place: StreamPlace, _ origin: FrameOrigin) {
@@ -321,6 +351,11 @@ struct SessionState: Sendable, ConnectionHandler {
     post(
       .reset(
         stream: place.stream, error: code, notification: exchanges[place.slot].request.notification, origin))
+  }
+
+  mutating func receive(reset code: ErrorCode?, onClosed stream: UInt32, _ origin: FrameOrigin) {
+    resets += 1
+    post(.reset(stream: stream, error: code, notification: nil, origin))
   }
 
   private func isOpen(_ place: StreamPlace) -> Bool { place.slot < exchanges.count && exchanges[place.slot].isOpen }
@@ -361,6 +396,7 @@ struct SessionState: Sendable, ConnectionHandler {
     responses += 1
     var bytes: [UInt8] = []
     swap(&bytes, &exchanges[slot].responseBytes)
+    keptBytes -= bytes.count
     let body = bytes.rawBytes.extracting(response.body.range)
     if body.byteCount > 0, body.byteCount == response.bodyLength, text.read(body) {
       response.reason = text.string("reason", body).map(ProviderReason.init(rawValue:))

@@ -36,8 +36,10 @@ struct RecordSelectionOptions: ParsableArguments {
 
   @Option(
     name: .customLong("status"), parsing: .singleValue,
-    help: ArgumentHelp("Only error responses with this status, and the notifications they name.", valueName: "status"))
-  var statuses: [UInt8] = []
+    help: ArgumentHelp(
+      "Only error responses and answers over HTTP/2 with this status, and the notifications they name.",
+      valueName: "status"))
+  var statuses: [UInt16] = []
 
   @Option(
     name: .customLong("fate"), parsing: .singleValue,
@@ -49,7 +51,7 @@ struct RecordSelectionOptions: ParsableArguments {
   @Option(
     name: .customLong("topic"), parsing: .singleValue,
     help: ArgumentHelp(
-      "Only of connections whose client certificate names this topic, as UID or at the end of the CN; never of connections without TLS.",
+      "Only of connections whose client certificate names this topic, as UID or at the end of the CN; never of connections without TLS. Over HTTP/2 notifications with this topic.",
       valueName: "topic"))
   var topics: [String] = []
 
@@ -73,7 +75,7 @@ struct RecordSelectionOptions: ParsableArguments {
     selection.tokens = tokens.map(\.prefix)
     selection.identifiers = identifiers
     selection.connections = connections.map(\.numbers)
-    selection.statuses = Set(statuses)
+    selection.statuses = Set(statuses.map(Int.init))
     selection.fates = Set(fates)
     selection.topics = Set(topics)
     return selection
@@ -103,6 +105,8 @@ struct RecordTypeOptions: ParsableArguments {
 enum SelectedType: String, CaseIterable, ExpressibleByArgument {
   case notification
   case errorResponse = "error_response"
+  case response, goaway, reset, settings
+  case channelRequest = "channel_request"
   case feedback, gap, malformed, connection
   case captureLoss = "capture_loss"
   case delivery
@@ -111,6 +115,11 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
     switch self {
     case .notification: .notification
     case .errorResponse: .errorResponse
+    case .response: .response
+    case .goaway: .goAway
+    case .reset: .reset
+    case .settings: .settings
+    case .channelRequest: .channelRequest
     case .feedback: .feedback
     case .gap: .gap
     case .malformed: .malformed

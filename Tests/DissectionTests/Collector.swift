@@ -41,6 +41,16 @@ struct SeenTuple: Equatable, Sendable {
   var token: [UInt8]
 }
 
+/// A notification of the provider API, copied out of the bytes that it pointed into.
+struct SeenRequest: Equatable, Sendable {
+  var index: Int
+  var stream: Int
+  var token: String?
+  var topic: String?
+  var uncertain: [String]
+  var payload: [UInt8]
+}
+
 /// Keeps every record that a dissection hands out, in order by type.
 struct Collector: RecordSink {
   var captures: [CaptureRecord] = []
@@ -49,6 +59,11 @@ struct Collector: RecordSink {
   var responses: [ErrorResponseRecord] = []
   var fates: [FateRecord] = []
   var tuples: [SeenTuple] = []
+  var requests: [SeenRequest] = []
+  var providerRecords: [ProviderRecord] = []
+  var answers: [ResponseRecord] {
+    providerRecords.compactMap { if case .response(let record) = $0 { record } else { nil } }
+  }
   var gaps: [GapRecord] = []
   var malformed: [MalformedRecord] = []
   var connections: [ConnectionRecord] = []
@@ -60,6 +75,14 @@ struct Collector: RecordSink {
   var isOpen: Bool { true }
 
   mutating func receive(_ record: CaptureRecord) { captures.append(record) }
+  mutating func receive(_ record: borrowing ProviderNotificationRecord) {
+    requests.append(
+      SeenRequest(
+        index: record.index, stream: Int(record.request.stream), token: record.text(of: record.request.tokenText),
+        topic: record.text(of: record.request.topic), uncertain: record.uncertainFields,
+        payload: Array(copying: record.bytes(of: record.request.payload))))
+  }
+  mutating func receive(_ record: ProviderRecord) { providerRecords.append(record) }
   mutating func receive(
     malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {

@@ -217,7 +217,7 @@ private struct AllRecords {
         if let identifier = fields["identifier"] as? Int { selection.identifiers.append(UInt32(identifier)) }
       case 3:
         if let connection = fields["connection"] as? Int { selection.connections.append(connection...connection) }
-      case 4: if let status = fields["status"] as? Int { selection.statuses.insert(UInt8(status)) }
+      case 4: if let status = fields["status"] as? Int { selection.statuses.insert(status) }
       case 5: selection.fates.insert(random.pick([.accepted, .rejected, .discarded, .unknown]))
       case 6: selection.topics.formUnion(topics(fields).prefix(1))
       default:
@@ -263,13 +263,13 @@ private struct AllRecords {
   private func filter(_ selection: RecordSelection, into selected: inout RecordSelectionTests.Selected) {
     // What is known of a notification, by connection and index.
     var notifications: [[Int]: [String: Any]] = [:]
-    var statuses: [[Int]: Set<UInt8>] = [:]
+    var statuses: [[Int]: Set<Int>] = [:]
     var onTopic: Set<Int> = []
     for (_, fields) in records {
       let connection = fields["connection"] as? Int ?? 0
       if let index = fields["index"] as? Int { notifications[[connection, index]] = fields }
       if let named = fields["notification"] as? Int, let status = fields["status"] as? Int {
-        statuses[[connection, named], default: []].insert(UInt8(status))
+        statuses[[connection, named], default: []].insert(status)
       }
       if !selection.topics.isDisjoint(with: topics(fields)) { onTopic.insert(connection) }
     }
@@ -304,7 +304,7 @@ private struct AllRecords {
         else { return false }
       }
       if !selection.statuses.isEmpty {
-        let own = (fields["status"] as? Int).map { [UInt8($0)] }
+        let own = (fields["status"] as? Int).map { [$0] }
         let others = (fields["index"] as? Int).flatMap { type == "notification" ? statuses[[connection, $0]] : nil }
         guard !selection.statuses.isDisjoint(with: Set(own ?? []).union(others ?? [])) else { return false }
       }

@@ -56,6 +56,9 @@ struct ConnectionLog: ConnectionHandler {
     if endsStream { ended.append(place.stream) }
   }
 
+  mutating func receive(reset code: ErrorCode?, onClosed stream: UInt32, _ origin: FrameOrigin) {
+    resets[stream] = code
+  }
   mutating func receive(reset code: ErrorCode?, on place: StreamPlace, _ origin: FrameOrigin) {
     resets[place.stream] = code
   }

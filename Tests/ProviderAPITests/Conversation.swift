@@ -63,7 +63,7 @@ struct ProviderLog: ProviderHandler {
     case .settings: settings += 1
     case .violation(let violation, _): violations.append(violation)
     case .missing(_, let losesTable): missing.append(losesTable)
-    case .ping, .unread: break
+    case .ping, .unread, .providerToken: break
     }
   }
 

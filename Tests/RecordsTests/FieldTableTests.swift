@@ -18,14 +18,15 @@ struct FieldTableTests {
 
   private static func names(of type: RecordType?) -> [String] { RecordField.names(of: type).map(\.description) }
 
-  /// The names of a record's members in their order, those of the object `tls` with its name before them.
+  /// The names of a record's members in their order, those of objects such as `tls` with its name before them.
   private static func members(of line: [UInt8]) throws -> [String] {
     func names(_ members: consuming RecordMembers, _ prefix: String) throws -> [String] {
       var found: [String] = []
       while let member = members.next() {
         let name = String(decoding: Array(copying: members.line.extracting(member.name)), as: UTF8.self)
-        if name == "tls", prefix.isEmpty, let inner = try RecordMembers(members.line.extracting(member.value)) {
-          found += try names(inner, "tls_")
+        let object = RecordField.objects.first { $0.name.description == name }
+        if let object, prefix.isEmpty, let inner = try RecordMembers(members.line.extracting(member.value)) {
+          found += try names(inner, object.prefix.description)
         } else {
           found.append(prefix + name)
         }

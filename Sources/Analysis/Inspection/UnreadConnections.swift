@@ -44,10 +44,12 @@ struct UnreadConnections {
       if !tls.isDecrypted, tls.problem.map({ $0 == TLSStream.noSecrets }) ?? true { withoutSecret += 1 }
     }
     if record.tls?.isDecrypted == false, !speaksOther { return }
+    // What was read of HTTP/2 is in the counts of its requests.
+    if record.http2 != nil, record.service != .other { return }
     let kind = Kind(port: record.server?.port ?? 0, other: record.otherProtocol)
     switch record.service {
     case .gateway where record.otherProtocol == nil, .feedback where record.otherProtocol == nil: break
-    case .gateway, .feedback: Self.count(kind, in: &strangers, &uncounted)
+    case .gateway, .feedback, .channels: Self.count(kind, in: &strangers, &uncounted)
     case .other where record.isOnKnownPort: Self.count(kind, in: &strangers, &uncounted)
     case .unknown where record.clientBytes + record.serverBytes == 0: empty += 1
     case .unknown, .other: Self.count(kind, in: &kinds, &uncounted)

@@ -30,6 +30,15 @@ package struct RedactedRecords: RecordSink {
     sink.receive(malformed: RedactedText.problem(problem), fields, frame.rawBytes, at: place, index: index)
   }
 
+  package mutating func receive(_ record: borrowing ProviderNotificationRecord) {
+    let (request, bytes) = redaction.request(record)
+    sink.receive(
+      ProviderNotificationRecord(
+        request, bytes.rawBytes, at: record.place, index: record.index, trust: record.trust,
+        providerToken: record.providerToken.map(redaction.token)))
+  }
+  package mutating func receive(_ record: ProviderRecord) { sink.receive(redaction.record(record)) }
+
   package mutating func receive(_ record: borrowing FeedbackRecord) {
     let token = redaction.token(record.tuple.token)
     let tuple = FeedbackTuple(timestamp: record.tuple.timestamp, token: token.rawBytes)
@@ -51,6 +60,7 @@ package struct RedactedRecords: RecordSink {
       ConnectionEnds(client: redaction.endpoint($0.client), server: redaction.endpoint($0.server))
     }
     record.flow = record.flow.map(redaction.flow)
+    record.http2 = record.http2.map(redaction.summary)
     if var tls = record.tls {
       tls.clientSubject = tls.clientSubject.map(redaction.subject)
       tls.problem = tls.problem.map(RedactedText.problem)

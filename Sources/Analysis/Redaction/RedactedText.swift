@@ -1,4 +1,5 @@
 import BinaryProtocol
+import HTTP2
 import Measurement
 import PushModel
 import Records
@@ -12,6 +13,8 @@ enum RedactedText {
   /// digits 1. Numbers stay if all words are known and the number is a byte's or item's, or a length of at most 16
   /// bits.
   static func problem(_ text: String) -> String {
+    let rule = text.replacing(/\ \(stream \d+\)$/, with: "")
+    if rules.contains(rule) { return text }
     var words: [(text: Substring, isKnown: Bool, isNumber: Bool)] = []
     var rest = text[...]
     while let first = rest.first {
@@ -30,6 +33,9 @@ enum RedactedText {
     }.joined()
   }
 
+  /// The broken rules of HTTP/2, as they are worded.
+  private static let rules = Set(Rule.allCases.map(\.description) + ["part of a frame that a gap cut", "not HTTP/2"])
+
   private static func isVocabulary(_ word: Substring) -> Bool {
     vocabulary.contains(word) || word.split(separator: "_").allSatisfy(vocabulary.contains)
       || CipherSuite(name: String(word)) != nil
@@ -40,6 +46,9 @@ enum RedactedText {
   }
 
   private static func isPunctuation(_ text: Substring) -> Bool { text.allSatisfy { " '’…,.;:()-".contains($0) } }
+
+  /// Letters become x, and digits 1.
+  static func masked(_ text: String) -> String { String(text.map(masked)) }
 
   private static func masked(_ character: Character) -> Character {
     character.isNumber ? "1" : " '’…,.;:()-".contains(character) ? character : "x"

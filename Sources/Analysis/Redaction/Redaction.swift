@@ -27,7 +27,7 @@ package final class Redaction {
   /// The kind of value that a pseudonym replaces: the same bytes have different pseudonyms as a token and as a name.
   private enum Kind: UInt8 {
     case token = 1
-    case address, name, label, payload, permutation
+    case address, name, label, payload, permutation, identifier
   }
 
   private func pseudonym(_ kind: Kind, _ bytes: RawSpan, count: Int) -> [UInt8] {
@@ -44,8 +44,13 @@ package final class Redaction {
     return result
   }
 
-  private static func hex(_ bytes: [UInt8]) -> String {
+  static func hex(_ bytes: [UInt8]) -> String {
     bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+  }
+
+  /// Hexadecimal digits that stand for a text.
+  func pseudonymDigits(of text: String, count: Int) -> String {
+    String(Self.hex(pseudonym(.identifier, Array(text.utf8).rawBytes, count: (count + 1) / 2)).prefix(count))
   }
 
   /// A pseudonym of the same length. A token of equal bytes or of hexadecimal digits stays one, because payload rules

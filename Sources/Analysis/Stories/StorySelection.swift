@@ -52,7 +52,7 @@ struct StorySelection {
       && takes(place, token)
   }
 
-  func takes(_ status: UInt8) -> Bool { selection.statuses.contains(status) }
+  func takes(_ status: UInt8) -> Bool { selection.statuses.contains(Int(status)) }
 
   /// Whether a notification matches by what later records state about it.
   ///

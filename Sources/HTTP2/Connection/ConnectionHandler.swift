@@ -59,6 +59,8 @@ public protocol ConnectionHandler {
     content: RawSpan, isWhole: Bool, endsStream: Bool, on place: StreamPlace, _ origin: FrameOrigin)
   /// RST_STREAM. The code is `nil` if it is cut off.
   mutating func receive(reset code: ErrorCode?, on place: StreamPlace, _ origin: FrameOrigin)
+  /// RST_STREAM on a stream that is not open: it was closed, or its frames are lost.
+  mutating func receive(reset code: ErrorCode?, onClosed stream: UInt32, _ origin: FrameOrigin)
   /// GOAWAY.
   mutating func receive(goAway lastStream: UInt32, _ code: ErrorCode, debugData: RawSpan, _ origin: FrameOrigin)
   /// SETTINGS, which is no acknowledgement.

@@ -43,8 +43,8 @@ public struct ConnectionReader: Sendable {
   private var streams = StreamTable()
   /// The highest stream that the client opened.
   private var highestClientStream: UInt32 = 0
-  /// The highest stream before the latest loss in the client's direction.
-  private var highestBeforeLoss: UInt32 = 0
+  /// Streams that the client may have opened in what is lost: it passed over them.
+  private var missed = MissedStreams()
   /// Violations that are reported at the end of the connection, unless frames are missing by then.
   private var suspected: [(violation: Violation, origin: FrameOrigin)] = []
 
@@ -86,10 +86,12 @@ public struct ConnectionReader: Sendable {
   /// The bytes of memory that depend on input.
   public var heldBytes: Int { (client?.heldBytes ?? 0) + (server?.heldBytes ?? 0) + streams.heldBytes }
 
-  /// Frees memory that is ready for what comes, of a connection that is idle.
+  /// Frees memory that is ready for what comes, of a connection that is idle. If no stream is open, slots are numbered
+  /// from 0 again.
   public mutating func freeSpare() {
     client?.freeSpare()
     server?.freeSpare()
+    streams.freeSlots()
   }
 
   // MARK: input
@@ -168,6 +170,22 @@ public struct ConnectionReader: Sendable {
     for slot in streams.inOrder() { close(slot, .connectionEnd, &handler) }
   }
 
+  /// Gives up frames and field blocks that have begun, and all open streams. What follows is read as after a gap.
+  ///
+  /// - Parameters:
+  ///   - offsets: the stream offsets of the next bytes of both directions.
+  ///   - arrival: where it was given up.
+  ///   - handler: receives what happens.
+  public mutating func drop(
+    at offsets: (client: Int, server: Int), arrival: Arrival, into handler: inout some ConnectionHandler
+  ) {
+    for (side, offset) in [(FrameReader.Side.client, offsets.client), (.server, offsets.server)] {
+      gap(from: side, at: offset, length: 0, arrival: arrival, into: &handler)
+    }
+    for slot in streams.inOrder() { close(slot, .limit, &handler) }
+    freeSpare()
+  }
+
   private mutating func take(_ side: FrameReader.Side) -> Direction? {
     side == .client ? client.take() : server.take()
   }
@@ -209,7 +227,6 @@ public struct ConnectionReader: Sendable {
     direction.losses += 1
     direction.decoder.lose()
     loseSettings(&direction, &handler)
-    if direction.side == .client { highestBeforeLoss = highestClientStream }
   }
 
   /// SETTINGS of this side, and its acknowledgements of the other's, may be missing.
@@ -487,7 +504,7 @@ public struct ConnectionReader: Sendable {
       return nil
     }
     if let slot = streams.slot(of: stream) {
-      if direction.side == .client { highestClientStream = max(highestClientStream, stream) }
+      if direction.side == .client { noteOpened(stream, direction) }
       return slot
     }
     if direction.side == .server {
@@ -501,7 +518,7 @@ public struct ConnectionReader: Sendable {
       }
       return nil
     }
-    highestClientStream = max(highestClientStream, stream)
+    noteOpened(stream, direction)
     let slot = open(stream, direction, &handler)
     if server?.areSettingsKnown == true, let limit = server?.inForce.maximumConcurrentStreams, streams.count > limit {
       suspect(Violation(.tooManyStreams, stream: stream), origin)
@@ -511,7 +528,15 @@ public struct ConnectionReader: Sendable {
 
   /// Whether the client may have opened the stream in what is lost.
   private func mayBeMissed(_ stream: UInt32, _ losses: Int?) -> Bool {
-    (losses ?? 0) > 0 && stream > highestBeforeLoss && !streams.wasClosed(stream)
+    (losses ?? 0) > 0 && missed.contains(stream) && !streams.wasClosed(stream)
+  }
+
+  /// Notes a stream that the client has opened.
+  private mutating func noteOpened(_ stream: UInt32, _ direction: borrowing Direction) {
+    guard stream > highestClientStream else { return missed.remove(stream) }
+    let losses = direction.side == .client ? direction.losses : client?.losses ?? 0
+    if losses > 0 { missed.note(after: highestClientStream, before: stream) }
+    highestClientStream = stream
   }
 
   private mutating func open(
@@ -559,7 +584,7 @@ public struct ConnectionReader: Sendable {
       ? stream > highestClientStream || mayBeMissed(stream, direction.losses)
       : !direction.isIntact && (stream > highestClientStream || mayBeMissed(stream, client?.losses))
     guard mayBeNew else { return nil }
-    if direction.side == .client { highestClientStream = max(highestClientStream, stream) }
+    if direction.side == .client { noteOpened(stream, direction) }
     let slot = open(stream, direction, &handler)
     streams[slot]?[direction.side].isLengthKnown = false
     return slot
@@ -589,6 +614,8 @@ public struct ConnectionReader: Sendable {
     guard let slot = streams.slot(of: header.stream) else {
       if header.stream & 1 == 1, header.stream > highestClientStream, direction.side == .client, direction.isIntact {
         handler.receive(Violation(.resetOnIdleStream, stream: header.stream), origin)
+      } else if header.stream != 0 {
+        handler.receive(reset: code, onClosed: header.stream, origin)
       }
       return
     }

@@ -86,6 +86,12 @@ struct StreamTable: Sendable {
     if latest.number == stream.number { latest = (0, 0) }
   }
 
+  /// Frees the memory of the slots, if no stream is open: then they are numbered from 0 again.
+  mutating func freeSlots() {
+    guard slotOf.isEmpty else { return }
+    (slots, free, order, firstInOrder) = ([], [], [], 0)
+  }
+
   /// Whether the stream is among those that were closed last.
   func wasClosed(_ number: UInt32) -> Bool { closed[Int(number >> 1) & 255] == number }
 

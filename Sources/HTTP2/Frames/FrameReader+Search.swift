@@ -38,14 +38,21 @@ extension FrameReader {
   /// Whether the header of a frame of a defined type is at `start`, with the flags, the length and the stream that such
   /// a frame can have.
   func isPlausible(at start: Int) -> Bool {
-    let bytes = keptBytes.rawBytes
+    FrameHeader.isPlausible(
+      keptBytes.rawBytes, at: start, longestPayload: min(maximumFrameSize, limits.longestSearchedPayload),
+      highestStream: UInt64(highestStream) + UInt64(streamSlack))
+  }
+}
+
+extension FrameHeader {
+  /// Whether the header of a frame of a defined type is at an offset, with the flags, the length and the stream that
+  /// such a frame can have.
+  static func isPlausible(_ bytes: RawSpan, at start: Int, longestPayload: Int, highestStream: UInt64) -> Bool {
     guard start + FrameHeader.length <= bytes.byteCount, bytes.byte(at: start) == 0 else { return false }
     let header = FrameHeader(bytes, at: start)
     let (length, flags, stream) = (header.payloadLength, header.flags, header.stream)
-    guard length <= min(maximumFrameSize, limits.longestSearchedPayload), bytes.byte(at: start + 5) < 0x80 else {
-      return false
-    }
-    let isStream = stream & 1 == 1 && UInt64(stream) <= UInt64(highestStream) + UInt64(streamSlack)
+    guard length <= longestPayload, bytes.byte(at: start + 5) < 0x80 else { return false }
+    let isStream = stream & 1 == 1 && UInt64(stream) <= highestStream
     switch header.type {
     case .data:
       return isStream && flags.isSubset(of: [.endStream, .padded]) && (length > 0 || flags.contains(.endStream))

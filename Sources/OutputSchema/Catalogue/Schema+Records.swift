@@ -41,19 +41,38 @@ extension Schema {
       named fields are omitted.
       """,
       """
-      CSV (`--format csv`) has the same fields as columns; those of `tls` begin with `tls_`, lists are joined by \
-      spaces, and a field that is absent is an empty cell.
+      Connections over HTTP/2 carry the provider API. Of a `notification`, `time` and `packet` are those of its \
+      END_STREAM, `offset` is that of its HEADERS frame, and `length` is the sum of all its frames. After a gap, header \
+      fields that need a lost entry of the header table are absent and named in `uncertain`; nothing that is guessed is \
+      written as a value. The signature of a provider token is a credential for up to an hour and is in no record, nor \
+      are other bytes of header fields that cannot be read.
+      """,
+      """
+      CSV (`--format csv`) has the same fields as columns; those of `tls`, `provider_token` and `header_table_lost` begin \
+      with these words and `_`, lists are joined by spaces, and a field that is absent is an empty cell.
       """,
     ],
     root: .choice(
       by: "type",
       [
         .init("capture", "An input that was opened. It comes before the records that are read from it.", captureFields),
-        .init("notification", "A notification in the stream from provider to gateway.", notification),
+        .init(
+          "notification",
+          "A notification in the stream from provider to gateway; over HTTP/2 a request for a device or a broadcast.",
+          notification),
         .init(
           "error_response",
           "An answer of the gateway, and the fates that follow from it.",
           errorResponse),
+        .init(
+          "response", "The final answer to a request over HTTP/2, of any kind.", response),
+        .init("goaway", "A GOAWAY frame.", goAway),
+        .init("reset", "A RST_STREAM frame.", reset),
+        .init("settings", "A SETTINGS frame that is no acknowledgement.", settings),
+        .init(
+          "channel_request",
+          "A request of channel management, with its answer; written with the answer, or at the end of the connection.",
+          channelRequest),
         .init(
           "fate", "The fate of consecutive notifications whose own records do not have it.", fate),
         .init("feedback", "A tuple of the feedback service: a token that no device has any more.", feedback),
@@ -103,17 +122,61 @@ extension Schema {
     "offset", .integer, "Where it begins in its direction's application stream.", unit: .bytes)
   private static let length = Field("length", .integer, "How long it is in the stream.", unit: .bytes)
 
+  private static let stream = Field("stream", .integer, "Its stream.", when: "over HTTP/2", since: "0.3")
+  private static let apnsID = Field("apns_id", .text, "The `apns-id`.", when: "there is one", since: "0.3")
+  private static let channelID = Field(
+    "channel_id", .text, "The `apns-channel-id`.", when: "there is one", since: "0.3")
+  private static let requestID = Field(
+    "request_id", .text, "The `apns-request-id`.", when: "there is one", since: "0.3")
+  private static let status = Field("status", .integer, "The HTTP status of the answer.", when: "it is known")
+  private static let reason = Field(
+    "reason", .text, "The reason in the answer, as Apple names it.", when: "there is one", since: "0.3")
+  private static let answerLatency = Field(
+    "latency_ms", .number, "From the request's END_STREAM to the answer's HEADERS, as the capture saw them.",
+    unit: .milliseconds, when: "both times are known", since: "0.3")
+  private static let uncertain = Field(
+    "uncertain", .array(.text),
+    "Fields that are absent here and may be there, since what they refer to is lost; `headers`: those that no field has.",
+    when: "there are any", since: "0.3")
+
   private static let notification: [Field] = [
-    packetFile, connectionNumber, index, time, packet, offset,
+    packetFile, connectionNumber, stream, index, time, packet, offset,
     length,
     Field(
       "fate", .fate, "Its fate at the end of its connection.",
       when: "the input was read twice: it is a file, or `--fates` was given"),
-    Field("command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed."),
+    discardedBy,
+    Field(
+      "command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed.",
+      when: "of the binary protocol"),
+    Field(
+      "status", .integer, "The HTTP status of its answer.", when: "over HTTP/2, if it is known as this is written",
+      since: "0.3"),
     Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
     Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
     Field("priority", .integer, "10: at once; 5: when it suits the device's power.", when: "the frame has one"),
     Field("token", .hexadecimal, "The device token.", when: "the frame has one"),
+    Field(
+      "bundle", .text, "The bundle identifier in the path of a broadcast.", when: "it is a broadcast", since: "0.3"),
+    Field("topic", .text, "The `apns-topic`.", when: "there is one", since: "0.3"),
+    Field("push_type", .text, "The `apns-push-type`.", when: "there is one", since: "0.3"),
+    apnsID,
+    Field("collapse_id", .text, "The `apns-collapse-id`.", when: "there is one", since: "0.3"),
+    channelID, requestID,
+    Field(
+      "path", .text, "The path as it was sent.", when: "it has no device token and names no broadcast", since: "0.3"),
+    Field("method", .text, "The method of the request.", when: "it is not POST", since: "0.3"),
+    Field(
+      "trust",
+      .values([
+        "token": "By the provider token of the request.", "certificate": "By the certificate of the connection.",
+        "none": "By nothing: there is neither.",
+      ]), "How the provider is trusted.", when: "over HTTP/2, if it is known", since: "0.3"),
+    Field("provider_token", .object(providerToken), "The provider token.", when: "there is one", since: "0.3"),
+    Field(
+      "headers", .array(.tuple([.text, .text])),
+      "Header fields that no other field has, in their order: names and values. Never `authorization`.",
+      when: "there are any", since: "0.3"),
     Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "the frame has one"),
     Field(
       "payload", .anything, "The payload as it was; white space outside of strings may be left out.",
@@ -129,9 +192,94 @@ extension Schema {
       "Items with an unknown id, an unusual length, or an id seen before: id and bytes.",
       when: "the frame has such items"),
     Field("item_order", .array(.integer), "Ids of all items in their order.", when: "they do not ascend"),
+    Field("started", .time, "Capture time of its HEADERS.", when: "over HTTP/2, if they are there", since: "0.3"),
+    Field(
+      "open_streams", .integer, "Streams that were open at its HEADERS, with its own.", when: "over HTTP/2",
+      since: "0.3"),
+    Field(
+      "stream_limit", .integer, "The server's limit on them that was in force.", when: "there is one, and it is known",
+      since: "0.3"),
+    Field(
+      "reason", .text, "The reason of its rejection, as Apple names it.",
+      when: "over HTTP/2, if it is known as this is written", since: "0.3"),
     Field(
       "problem", .text, "Why the items do not fit the frame, whose length is right; the fields are those before it.",
       when: "the frame is malformed inside"),
+    Field(
+      "latency_ms", .number, "From its END_STREAM to the HEADERS of its answer, as the capture saw them.",
+      unit: .milliseconds, when: "over HTTP/2, if it is known as this is written", since: "0.3"),
+    uncertain,
+  ]
+
+  private static let discardedBy = Field(
+    "discarded_by",
+    .values([
+      "refused_stream": "The server reset the stream with REFUSED_STREAM.",
+      "goaway": "Its stream is above the last one of the server's GOAWAY.",
+      "incomplete": "The request never ended.",
+    ]), "Why it was certainly not processed.", when: "over HTTP/2, if it is `discarded`", since: "0.3")
+
+  private static let providerToken: [Field] = [
+    Field("key_id", .text, "The identifier of its key, `kid`.", when: "it could be read"),
+    Field("team_id", .text, "The identifier of the team, `iss`.", when: "it could be read"),
+    Field(
+      "issued_at", .integer, "When it was issued, `iat`, rounded down.", unit: .unixSeconds, when: "it could be read"),
+    Field(
+      "number", .integer, "Its number among the different ones of the connection, from 1.",
+      when: "there are not more than `--max-provider-tokens`"),
+  ]
+
+  private static let response: [Field] = [
+    packetFile, connectionNumber, stream, time, packet, offset, length, status,
+    Field(
+      "timestamp", .integer, "When APNs learned that the token is not valid.", unit: .unixMilliseconds,
+      when: "there is one", since: "0.3"),
+    apnsID,
+    Field("apns_unique_id", .text, "The `apns-unique-id`.", when: "there is one", since: "0.3"),
+    channelID, requestID, reason,
+    Field(
+      "notification", .integer, "`index` of the notification that it answers.", when: "it answers one", since: "0.3"),
+    answerLatency, uncertain,
+  ]
+
+  private static let errorCode = Field(
+    "error", .text, "The error code by its name, or as a hexadecimal number.", when: "it is not cut off", since: "0.3")
+
+  private static let goAway: [Field] = [
+    packetFile, connectionNumber, direction, time, packet, offset, length,
+    Field("last_stream", .integer, "The last stream that its sender has processed or may process."),
+    errorCode,
+    Field("reason", .text, "The reason in its debug data.", when: "there is one", since: "0.3"),
+    Field(
+      "discarded", .integer, "Unanswered notifications on streams above: certainly not processed.",
+      when: "the server sent it"),
+    Field("unknown", .integer, "Unanswered notifications on other streams.", when: "the server sent it"),
+  ]
+
+  private static let reset: [Field] = [
+    packetFile, connectionNumber, stream, direction, time, packet, offset, length, errorCode,
+    Field(
+      "notification", .integer, "`index` of the stream's notification.", when: "it is open, and has one", since: "0.3"),
+  ]
+
+  private static let settings: [Field] = [
+    packetFile, connectionNumber, direction, time, packet, offset, length,
+    Field(
+      "values", .map(key: .text, value: .integer),
+      "The settings by their names without SETTINGS_, in their order; of a repeated one the last value."),
+  ]
+
+  private static let channelRequest: [Field] = [
+    packetFile, connectionNumber, stream, time, packet, offset, length,
+    Field(
+      "action",
+      .values([
+        "create": "A channel is created.", "read": "A channel is read.", "delete": "A channel is deleted.",
+        "read_all": "All channels of the app are read.",
+      ]), "What is asked for."),
+    status,
+    Field("bundle", .text, "The bundle identifier in the path."),
+    channelID, requestID, reason, answerLatency,
   ]
 
   private static let errorResponse: [Field] = [
@@ -165,6 +313,7 @@ extension Schema {
     Field("first", .integer, "`index` of the first notification."),
     Field("last", .integer, "`index` of the last one."),
     Field("fate", .fate, "The fate of each of them."),
+    discardedBy,
   ]
 
   private static let feedback: [Field] = [
@@ -179,12 +328,17 @@ extension Schema {
   private static let gap: [Field] = [
     packetFile, connectionNumber, direction, time, packet, offset,
     length, Field("reason", .gapReason, "Why the bytes are not there, or not a record."),
+    Field(
+      "header_table", .boolean, "True: entries of the direction's header table are lost (HTTP/2).", when: "it is so",
+      since: "0.3"),
   ]
 
   private static let malformed: [Field] = [
     packetFile, connectionNumber, direction, time, packet, offset, length,
     Field("problem", .text, "The error, in words."),
-    Field("bytes", .hexadecimal, "The first of the bytes, at most 64."),
+    Field(
+      "bytes", .hexadecimal, "The first of the bytes, at most 64.",
+      when: "not over HTTP/2, where they may be those of a credential"),
   ]
 
   private static let connection: [Field] = [
@@ -225,14 +379,35 @@ extension Schema {
       "missing_bytes", .integer, "Bytes that were sent and are not in the capture, both directions; of TLS under TLS.",
       unit: .bytes),
     Field("notifications", .integer, "Notifications that were decoded, malformed ones with an index among them."),
-    Field("error_responses", .integer, "Error responses that were decoded."),
-    Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
+    Field("error_responses", .integer, "Error responses that were decoded.", when: "it is not over HTTP/2"),
+    Field("feedback_tuples", .integer, "Feedback tuples that were decoded.", when: "it is not over HTTP/2"),
+    Field(
+      "responses", .integer, "Final answers to requests of any kind.", when: "over HTTP/2", since: "0.3"),
     Field("accepted", .integer, "The part of `notifications` that is proven accepted."),
     Field("rejected", .integer, "The part of `notifications` that error responses name; not those of status 10."),
     Field(
       "discarded", .integer,
       "The part of `notifications` after the one that an error response names, which the gateway ignored."),
     Field("unknown", .integer, "The part of `notifications` whose fate the protocol leaves open."),
+    Field(
+      "rejections", .map(key: .text, value: .integer),
+      "Rejected notifications by reason, or by status without one; beyond 64 of them `other`.", when: "there are any",
+      since: "0.3"),
+    Field(
+      "provider_tokens", .integer, "Different provider tokens, up to `--max-provider-tokens`.", when: "over HTTP/2",
+      since: "0.3"),
+    Field("open_streams_max", .integer, "The most streams that were open at once.", when: "over HTTP/2", since: "0.3"),
+    Field(
+      "stream_limit_first", .integer, "The server's first limit on open streams that was in force.",
+      when: "there is one, and it is known", since: "0.3"),
+    Field(
+      "stream_limit_last", .integer, "The latest limit that was known.", when: "there is one, and it is known",
+      since: "0.3"),
+    Field("goaways", .integer, "GOAWAY frames of the server.", when: "over HTTP/2", since: "0.3"),
+    Field("resets", .integer, "RST_STREAM frames of both sides.", when: "over HTTP/2", since: "0.3"),
+    Field(
+      "header_table_lost", .object(tableLosses), "How often each side's header table was lost.", when: "over HTTP/2",
+      since: "0.3"),
     Field(
       "conflicting_bytes", .integer, "Bytes that were sent twice with different contents; the first ones were used.",
       unit: .bytes, when: "there are any"),
@@ -245,6 +420,11 @@ extension Schema {
       when: "there are any", since: "0.2"),
   ]
 
+  private static let tableLosses: [Field] = [
+    Field("client", .integer, "The client's."),
+    Field("server", .integer, "The server's."),
+  ]
+
   private static let ends: [Field] = [
     Field("client", .text, "Address and port of the client."),
     Field("server", .text, "Address and port of the server."),
@@ -253,6 +433,9 @@ extension Schema {
   private static let tls: [Field] = [
     Field("version", .text, "Protocol version as `TLS 1.2`.", when: "a ServerHello was seen"),
     Field("cipher_suite", .text, "Registered name of the cipher suite.", when: "a ServerHello was seen"),
+    Field(
+      "alpn", .text, "The protocol that was negotiated (ALPN).", when: "over HTTP/2, if the choice was seen",
+      since: "0.3"),
     Field("decrypted", .boolean, "False when application data was encrypted and none of it could be decrypted."),
     Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
     Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
@@ -320,6 +503,7 @@ extension Schema {
       Field("notifications", .integer, "Notifications that were decoded."),
       Field("error_responses", .integer, "Error responses that were decoded."),
       Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
+      Field("responses", .integer, "Final answers over HTTP/2.", when: "there are any", since: "0.3"),
       Field("gaps", .integer, "`gap` records."),
       Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
       Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),

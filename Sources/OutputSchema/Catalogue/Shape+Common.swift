@@ -24,8 +24,11 @@ extension Shape {
   ])
 
   static let service = values([
-    "gateway": "Notifications, usually on port 2195.", "feedback": "The feedback service, usually on port 2196.",
-    "other": "Another protocol, which `protocol` names.", "unknown": "Unknown from port and bytes.",
+    "gateway": "Notifications, usually on port 2195; over HTTP/2 443 or 2197.",
+    "feedback": "The feedback service, usually on port 2196.",
+    "channels": "Channel management of the provider API.",
+    "other": "Another protocol, which `protocol` names, or other requests over HTTP/2.",
+    "unknown": "Unknown from port and bytes.",
   ])
 
   static let otherProtocol = values([
@@ -42,10 +45,13 @@ extension Shape {
   ])
 
   static let fate = values([
-    "accepted": "Proven: an error response names it or a later notification, and none rejects it.",
-    "rejected": "An error response with another status than 10 and 0 names it.",
-    "discarded": "Sent after a rejected notification, or after the one that a shutdown names: the gateway ignored it.",
-    "unknown": "No error response proves anything about it: it was accepted or lost.",
+    "accepted":
+      "Proven: an error response names it or a later notification, and none rejects it. Over HTTP/2: its answer has a status of 200 to 299.",
+    "rejected":
+      "An error response with another status than 10 and 0 names it. Over HTTP/2: its answer has another status.",
+    "discarded":
+      "Sent after a rejected notification, or after the one that a shutdown names: the gateway ignored it. Over HTTP/2: it was certainly not processed.",
+    "unknown": "No error response proves anything about it: it was accepted or lost. Over HTTP/2: it has no answer.",
   ])
 
   static let gapReason = values([

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 import Payload
+import ProviderAPI
 import PushModel
 
 /// Judges the payloads of a recording, each distinct one once as long as its judgement is kept, and counts
@@ -86,6 +87,25 @@ public struct PayloadVerdicts: Sendable {
     return PayloadVerdict(rules: rules, kind: entry.kind, effects: entry.effects)
   }
 
+  /// Judges a notification of the provider API, and counts it; `nil` if its payload is not whole.
+  package mutating func verdict(_ record: borrowing ProviderNotificationRecord) -> PayloadVerdict? {
+    let request = record.request
+    guard request.isPayloadWhole || request.payloadLength == 0 else { return nil }
+    if record.place.time.nanoseconds != time { setTime(record.place.time) }
+    let topic = record.text(of: request.topic).map { PayloadTopic(name: $0) } ?? options.topic
+    let frame = PushFrame(command: 2, priority: request.priority)
+    var environment = PayloadEnvironment(era: year, topic: topic, frame: frame)
+    environment.longestPayload = request.longestPayload(record.text(of: request.pushType))
+    let payload = record.bytes(of: request.payload)
+    let seed =
+      JudgementTable.seed(era: year, topic: topic) ^ UInt64(environment.longestPayload ?? 0) &* 0x9e37_79b9_7f4a_7c15
+    let digest = JudgementTable.digest(of: payload, command: 2, priority: request.priority, seed: ~seed)
+    let index = table.index(of: digest) ?? add(digest, payload, environment, record.place)
+    table.count(index)
+    let entry = table[index]
+    return PayloadVerdict(rules: entry.rules, kind: entry.kind, effects: entry.effects)
+  }
+
   @inline(__always)
   private func mayBeFaulty(_ fields: PushFields, _ frame: RawSpan) -> Bool {
     PushFrame.mayBeFaulty(
@@ -119,7 +139,12 @@ public struct PayloadVerdicts: Sendable {
     _ digest: UInt64, _ payload: RawSpan, _ fields: PushFields, _ place: RecordPlace
   ) -> Int {
     let frame = PushFrame(command: fields.command.rawValue, priority: fields.priority)
-    let environment = PayloadEnvironment(era: year, topic: topic, frame: frame)
+    return add(digest, payload, PayloadEnvironment(era: year, topic: topic, frame: frame), place)
+  }
+
+  private mutating func add(
+    _ digest: UInt64, _ payload: RawSpan, _ environment: PayloadEnvironment, _ place: RecordPlace
+  ) -> Int {
     var sums = totals
     let index = table.add(digest, payload, in: environment, mark: place.packet) { sums.add($0) }
     let rules = table[index].rules
@@ -186,5 +211,14 @@ public struct PayloadVerdicts: Sendable {
     guard topic != self.topic else { return }
     self.topic = topic
     seed = JudgementTable.seed(era: year, topic: self.topic)
+  }
+}
+
+extension ProviderRequest {
+  /// The longest payload that it may have: broadcasts may be longer than other notifications.
+  fileprivate func longestPayload(_ type: String?) -> Int? {
+    if target == .broadcast { return 5_120 }
+    if uncertain.contains(.pushType) { return 5_120 }
+    return type.map { PushType(rawValue: $0).longestPayload } ?? 4_096
   }
 }

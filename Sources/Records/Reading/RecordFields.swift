@@ -9,6 +9,8 @@ struct RecordFields {
   private var numbers: [String: String] = [:]
   private var texts: [String: String] = [:]
   private var lists: [String: [String]] = [:]
+  /// Members of objects that are numbers by name, in their order.
+  private var counted: [String: [(name: String, count: Int)]] = [:]
 
   /// Reads the members of an object; `prefix` is put before the names of a nested object's members.
   init(_ members: RecordMembers, prefix: String = "") throws(RecordError) {
@@ -22,15 +24,34 @@ struct RecordFields {
         let inner = members.line.extracting(member.value)
         if inner.byte(at: 0) == UInt8(ascii: "["), name != "payload", name != "items" {
           lists[name] = RecordText.strings(inner)
-        } else if prefix.isEmpty, name == "tls", let members = try RecordMembers(inner) {
-          let fields = try RecordFields(members, prefix: "tls.")
+        } else if prefix.isEmpty, ["tls", "provider_token", "header_table_lost"].contains(name),
+          let members = try RecordMembers(inner)
+        {
+          let fields = try RecordFields(members, prefix: name + ".")
           numbers.merge(fields.numbers) { $1 }
           texts.merge(fields.texts) { $1 }
-          numbers["tls"] = "true"
+          numbers[name] = "true"
+        } else if name == "values" || name == "rejections", let members = try RecordMembers(inner) {
+          counted[name] = Self.counts(members)
         }
       }
     }
   }
+
+  private static func counts(_ members: RecordMembers) -> [(name: String, count: Int)] {
+    var members = members
+    var counts: [(name: String, count: Int)] = []
+    while let member = members.next() {
+      guard let count = Int(text(members.line, member.value)), count >= 0, count <= RecordReader.maximumBytes else {
+        continue
+      }
+      counts.append((RecordText.unescaped(members.line.extracting(member.name)), count))
+    }
+    return counts
+  }
+
+  /// An object of numbers by name, in its order.
+  func counts(_ name: String) -> [(name: String, count: Int)] { counted[name] ?? [] }
 
   private static func text(_ line: RawSpan, _ range: Range<Int>) -> String {
     String(decoding: Array(copying: line.extracting(range)), as: UTF8.self)

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import ProviderAPI
 import PushModel
 import TLSDecryption
 import TLSFoundation
@@ -156,7 +157,10 @@ public struct RecordReader: ~Copyable {
       guard let reason = fields.text("reason").flatMap(GapRecord.Reason.init) else {
         throw RecordError("unknown 'reason'")
       }
-      sink.receive(GapRecord(place: try place(fields), direction: Self.direction(fields), reason: reason))
+      sink.receive(
+        GapRecord(
+          place: try place(fields), direction: Self.direction(fields), reason: reason,
+          losesHeaderTable: fields.flag("header_table") ?? false))
       summary.gaps += 1
       census.found.gaps += 1
     case "malformed":
@@ -177,10 +181,28 @@ public struct RecordReader: ~Copyable {
       summary.unread += stated.unread.prefix(max(0, Self.maximumUnread - summary.unread.count))
       census.add(stated)
     default:
-      unknownRecords += 1
-      return
+      guard let record = try fields.providerRecord(type, at: try provider(fields, &sink)) else {
+        unknownRecords += 1
+        return
+      }
+      endSegment(&sink)
+      if case .response = record {
+        summary.responses += 1
+        census.found.responses += 1
+      }
+      sink.receive(record)
     }
     records += 1
+  }
+
+  /// The place of a record of HTTP/2, with which its connection may begin.
+  private mutating func provider(
+    _ fields: RecordFields, _ sink: inout some RecordSink
+  ) throws(RecordError) -> RecordPlace {
+    var place = try fields.place()
+    guard RecordType(rawValue: fields.text("type") ?? "") != nil else { return place }
+    place.connection = try begin(place.connection, place.time, &sink)
+    return place
   }
 
   /// Ends connections without a final record, and reports the totals. Call it once.
@@ -214,6 +236,7 @@ public struct RecordReader: ~Copyable {
     summary.notifications = try fields.number("notifications", most: maximumBytes) ?? 0
     summary.errorResponses = try fields.number("error_responses", most: maximumBytes) ?? 0
     summary.feedbackTuples = try fields.number("feedback_tuples", most: maximumBytes) ?? 0
+    summary.responses = try fields.number("responses", most: maximumBytes) ?? 0
     summary.gaps = try fields.number("gaps", most: maximumBytes) ?? 0
     summary.malformed = try fields.number("malformed", most: maximumBytes) ?? 0
     summary.droppedPackets = try fields.number("dropped_packets", most: maximumBytes) ?? 0
@@ -289,6 +312,7 @@ public struct RecordReader: ~Copyable {
     var index = 0
     var problem: String?
     var fate: Fate?
+    var isOfProviderAPI = false
     while let member = members.next() {
       if members.isName("packet", of: member) {
         place.packet |= try members.number(member, "packet")
@@ -306,6 +330,8 @@ public struct RecordReader: ~Copyable {
         fate = Fate.allCases.first {
           word.byteCount == $0.word.utf8CodeUnitCount && word.holds($0.word, at: 0)
         }
+      } else if members.isName("stream", of: member) {
+        isOfProviderAPI = true
       } else if members.isName("problem", of: member), member.kind == .string {
         problem = RecordText.unescaped(members.line.extracting(member.value))
       } else {
@@ -313,6 +339,7 @@ public struct RecordReader: ~Copyable {
       }
     }
     guard notification.connection > 0 else { throw RecordError("missing field 'connection'") }
+    if isOfProviderAPI { return try providerNotification(line, &sink) }
     output.removeAll()
     _ = try notification.encode(line, into: &output, scratch: &scratch)
     let fields: PushFields
@@ -341,6 +368,51 @@ public struct RecordReader: ~Copyable {
     }
   }
 
+  /// A notification over HTTP/2, which has a stream.
+  private mutating func providerNotification(_ line: RawSpan, _ sink: inout some RecordSink) throws(RecordError) {
+    guard let fields = try Self.fields(line) else { return }
+    var place = try fields.place()
+    place.connection = try begin(place.connection, place.time, &sink)
+    let read = try ReadProviderNotification(fields, payload: try Self.payload(line, fields), place: place)
+    endSegment(&sink)
+    open[place.connection]?.notifications += 1
+    if let fate = read.fate { note(fate) }
+    summary.notifications += 1
+    census.found.notifications += 1
+    records += 1
+    sink.receive(
+      ProviderNotificationRecord(
+        read.request, read.bytes.rawBytes, at: place, index: read.index, trust: read.trust,
+        providerToken: read.providerToken))
+  }
+
+  /// The payload of a notification as it was on the wire; white space that was left out is inserted before its end.
+  private static func payload(_ line: RawSpan, _ fields: RecordFields) throws(RecordError) -> [UInt8]? {
+    guard var members = try RecordMembers(line), let length = try fields.number("payload_length") else { return nil }
+    var writer = ByteWriter(capacity: min(length, line.byteCount))
+    while let member = members.next() {
+      if members.isName("payload_base64", of: member) {
+        guard RecordText.write(base64: line.extracting(member.value), into: &writer) else {
+          throw RecordError("'payload_base64' is not Base64")
+        }
+        return Array(copying: writer.bytes)
+      }
+      guard members.isName("payload", of: member) else { continue }
+      let isText = member.kind == .string
+      let range = isText ? member.value.lowerBound - 1..<member.value.upperBound + 1 : member.value
+      RecordText.write(restoringControlsOf: line.extracting(range), bytesLess: range.count - length, into: &writer)
+      var payload = Array(copying: writer.bytes)
+      let missing = length - payload.count
+      guard missing > 0, missing <= maximumPadding, let last = payload.popLast() else { return payload }
+      payload += [UInt8](repeating: UInt8(ascii: " "), count: missing) + [last]
+      return payload
+    }
+    return nil
+  }
+
+  /// White space in a payload that is restored, in bytes.
+  private static let maximumPadding = 1 << 16
+
   /// Whether a `capture` record is that of a further file of the same run.
   private static func continues(_ fields: RecordFields) -> Bool {
     guard let number = try? fields.number("file", most: maximumFiles) else { return false }
@@ -351,7 +423,9 @@ public struct RecordReader: ~Copyable {
   private mutating func note(_ record: FateRecord) {
     hasFates = true
     guard limits.fateRanges > 0, let count = open[record.connection]?.ranges.count else { return }
-    if let last = open[record.connection]?.ranges.last, last.fate == record.fate, last.last + 1 == record.first {
+    if let last = open[record.connection]?.ranges.last, last.fate == record.fate, last.cause == record.cause,
+      last.last + 1 == record.first
+    {
       open[record.connection]?.ranges[count - 1].last = record.last
     } else if fateRanges < limits.fateRanges {
       fateRanges += 1
@@ -386,7 +460,10 @@ public struct RecordReader: ~Copyable {
     let last = try fields.required("last", most: Self.maximumBytes)
     guard last >= first else { throw RecordError("'last' is less than 'first'") }
     let connection = try begin(try fields.required("connection"), .none, &sink)
-    note(FateRecord(connection: connection, first: first, last: last, fate: fate))
+    note(
+      FateRecord(
+        connection: connection, first: first, last: last, fate: fate,
+        cause: fields.text("discarded_by").flatMap(DiscardCause.init)))
   }
 
   private mutating func capture(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
@@ -546,6 +623,7 @@ public struct RecordReader: ~Copyable {
     }
     if missing.contains("server_end") { record.notCaptured.server = ConnectionRecord.OpenEnd() }
     record.alsoSeenAs = fields.ends("also_seen_as")
+    record.http2 = try fields.http2Summary()
     record.preamble = fields.text("preamble").flatMap(Preamble.init)
     record.isOnKnownPort = [record.client, record.server].contains { end in
       end.map { Service.ofPorts[$0.port] != nil } ?? false
@@ -564,6 +642,7 @@ public struct RecordReader: ~Copyable {
     summary.clientSubject = fields.text("tls.client_subject")
     summary.isResumed = fields.flag("tls.resumed")
     summary.alert = fields.text("tls.alert")
+    summary.chosenProtocol = fields.text("tls.alpn")
     let ends = try fields.time("tls.certificate_ends")
     if ends.isKnown { summary.certificateEnds = Int(ends.nanoseconds / 1_000_000_000) }
     summary.environment = fields.text("tls.environment").flatMap(ProviderEnvironment.init)

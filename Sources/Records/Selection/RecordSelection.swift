@@ -7,6 +7,10 @@ import PushModel
 public enum RecordType: String, CaseIterable, Sendable {
   case capture, notification
   case errorResponse = "error_response"
+  case response
+  case goAway = "goaway"
+  case reset, settings
+  case channelRequest = "channel_request"
   case fate, feedback, gap, malformed, connection
   case captureLoss = "capture_loss"
   case delivery
@@ -60,11 +64,12 @@ public struct RecordSelection: Sendable, Equatable {
   public var identifiers: [UInt32] = []
   /// Numbers of connections, from 1.
   public var connections: [ClosedRange<Int>] = []
-  /// Statuses of error responses; for notifications, of the response that names the notification.
-  public var statuses: Set<UInt8> = []
+  /// Statuses of error responses and of answers over HTTP/2; for notifications, of the response that names the
+  /// notification.
+  public var statuses: Set<Int> = []
   /// Fates of notifications; for error responses, of the notification that the response names.
   public var fates: Set<Fate> = []
-  /// Topics of the connection's client certificate.
+  /// Topics of the connection's client certificate; of a notification of the provider API, its own topic.
   public var topics: Set<String> = []
   /// Types of records.
   public var types: Set<RecordType> = []

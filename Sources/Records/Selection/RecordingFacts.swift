@@ -9,7 +9,7 @@ import TLSDecryption
 public struct RecordingFacts: ConnectionSink, Sendable {
   /// The fates of the recording's notifications.
   public private(set) var fates: FateIndex
-  private let statuses: Set<UInt8>
+  private let statuses: Set<Int>
   private let topics: Set<String>
   private let maximum: Int
   /// By connection, the notifications named by responses with one of the selected statuses; sorted when the connection
@@ -35,9 +35,18 @@ public struct RecordingFacts: ConnectionSink, Sendable {
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
-    guard let notification = record.notification, statuses.contains(record.response.status.rawValue), mayKeep() else {
+    guard let notification = record.notification, statuses.contains(Int(record.response.status.rawValue)), mayKeep()
+    else {
       return
     }
+    named[record.place.connection, default: []].append(notification)
+  }
+
+  public mutating func receive(_ record: ProviderRecord) {
+    fates.receive(record)
+    guard case .response(let record) = record, let status = record.status, let notification = record.notification,
+      statuses.contains(status), mayKeep()
+    else { return }
     named[record.place.connection, default: []].append(notification)
   }
 

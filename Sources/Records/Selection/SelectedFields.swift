@@ -1,6 +1,7 @@
 import Bytes
 import PacketCapture
 import Payload
+import ProviderAPI
 
 /// A selection of fields of records, by name.
 public struct FieldSelection: Sendable, Equatable {
@@ -10,8 +11,9 @@ public struct FieldSelection: Sendable, Equatable {
 
   public static func == (a: FieldSelection, b: FieldSelection) -> Bool { a.names == b.names }
 
-  /// All valid names: the columns of CSV, and `tls` for all columns that begin with `tls_`.
-  public static let all = RecordField.names().map(\.description) + ["tls"]
+  /// All valid names: the columns of CSV, and those of objects, such as `tls` for all columns that begin with `tls_`.
+  public static let all =
+    RecordField.names().map(\.description) + RecordField.objects.map(\.name.description)
 
   /// Selects the named fields; `nil` when a name is unknown.
   ///
@@ -22,7 +24,10 @@ public struct FieldSelection: Sendable, Equatable {
     self.names = names
     columns = RecordField.names().filter { column in
       let name = column.description
-      return names.contains(name) || name.hasPrefix("tls_") && names.contains("tls")
+      return names.contains(name)
+        || RecordField.objects.contains {
+          name.hasPrefix($0.prefix.description) && names.contains($0.name.description)
+        }
         || name.hasPrefix("payload") && name != "payload_length"
           && (names.contains("payload") || names.contains("payload_base64"))
     }
@@ -57,7 +62,7 @@ public struct FieldSelection: Sendable, Equatable {
 package struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, ~Copyable {
   package var base: Base
   package let fields: FieldSelection
-  private var object: (name: StaticString, isOpen: Bool)?
+  private var object: (name: StaticString, prefix: StaticString, isOpen: Bool)?
   /// The record has none of the selected fields so far.
   package private(set) var isEmpty = true
 
@@ -80,8 +85,7 @@ package struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, 
       isEmpty = false
       return true
     }
-    // The only object in records is `tls`.
-    guard fields.contains("tls_", name) else { return false }
+    guard fields.contains(object.prefix, name) else { return false }
     isEmpty = false
     if !object.isOpen {
       base.beginObject(object.name)
@@ -101,6 +105,15 @@ package struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, 
   package mutating func field(_ name: StaticString, _ text: String) { if wants(name) { base.field(name, text) } }
   package mutating func field(_ name: StaticString, word: StaticString) {
     if wants(name) { base.field(name, word: word) }
+  }
+  package mutating func field(_ name: StaticString, text bytes: RawSpan) {
+    if wants(name) { base.field(name, text: bytes) }
+  }
+  package mutating func field(_ name: StaticString, counts: [(name: String, count: Int)]) {
+    if wants(name) { base.field(name, counts: counts) }
+  }
+  package mutating func field(_ name: StaticString, headers: [ProviderRequest.Header], in bytes: RawSpan) {
+    if wants(name) { base.field(name, headers: headers, in: bytes) }
   }
   package mutating func field(_ name: StaticString, hex bytes: RawSpan) {
     if wants(name) { base.field(name, hex: bytes) }
@@ -123,7 +136,9 @@ package struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, 
     if wants(name) { base.field(name, ends: ends) }
   }
 
-  package mutating func beginObject(_ name: StaticString) { object = (name, false) }
+  package mutating func beginObject(_ name: StaticString) {
+    object = (name, RecordField.prefix(ofObject: name), false)
+  }
 
   package mutating func endObject() {
     if object?.isOpen == true { base.endObject() }

@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import ProviderAPI
 import PushModel
 
 /// Passes the selected records to another sink, with the records of their connections, the fates of these connections'
@@ -52,6 +53,7 @@ public struct SelectedRecords: RecordSink {
     var notifications = 0
     var errorResponses = 0
     var tuples = 0
+    var responses = 0
     /// Notifications whose token matches.
     var matching: [Range<Int>] = []
     /// Selected notifications whose fates are not counted yet.
@@ -117,8 +119,12 @@ public struct SelectedRecords: RecordSink {
 
   @inline(__always)
   private func isOnConnection(_ connection: Int) -> Bool {
-    (selection.connections.isEmpty || selection.connections.contains { $0.contains(connection) })
-      && (selection.topics.isEmpty || facts.isOfTopic(connection))
+    isNumbered(connection) && (selection.topics.isEmpty || facts.isOfTopic(connection))
+  }
+
+  @inline(__always)
+  private func isNumbered(_ connection: Int) -> Bool {
+    selection.connections.isEmpty || selection.connections.contains { $0.contains(connection) }
   }
 
   @inline(__always)
@@ -136,13 +142,7 @@ public struct SelectedRecords: RecordSink {
   ) -> Bool {
     if isFull { return false }
     if !selection.tokens.isEmpty {
-      guard fits(frame.extracting(fields.token.range)) else { return false }
-      if let slot = connections.index(of: place.connection),
-        !connections[slot].matching.extend(with: index..<index + 1),
-        reserveRange()
-      {
-        connections[slot].matching.append(index..<index + 1)
-      }
+      guard matches(frame.extracting(fields.token.range), index, on: place.connection) else { return false }
     }
     guard isInTime(place.time), isOfType(.notification), isOnConnection(place.connection) else { return false }
     if !selection.identifiers.isEmpty {
@@ -154,21 +154,68 @@ public struct SelectedRecords: RecordSink {
     return selection.statuses.isEmpty || facts.isNamed(index, on: place.connection)
   }
 
+  /// Whether the token matches, which is noted for the answers to it.
+  private mutating func matches(_ token: RawSpan, _ index: Int, on connection: Int) -> Bool {
+    guard fits(token) else { return false }
+    if let slot = connections.index(of: connection), !connections[slot].matching.extend(with: index..<index + 1),
+      reserveRange()
+    {
+      connections[slot].matching.insert(index..<index + 1)
+    }
+    return true
+  }
+
+  private mutating func selects(_ record: borrowing ProviderNotificationRecord) -> Bool {
+    if isFull { return false }
+    let (place, index) = (record.place, record.index)
+    if !selection.tokens.isEmpty {
+      let token = record.bytes(of: record.request.token)
+      guard matches(token, index, on: place.connection) else { return false }
+    }
+    guard selection.identifiers.isEmpty, isInTime(place.time), isOfType(.notification), isNumbered(place.connection)
+    else { return false }
+    if !selection.topics.isEmpty {
+      let topic = record.text(of: record.request.topic)
+      guard topic.map({ selection.topics.contains($0) }) ?? facts.isOfTopic(place.connection) else { return false }
+    }
+    if !selection.fates.isEmpty {
+      guard let fate = fates.fate(of: index, on: place.connection), selection.fates.contains(fate) else { return false }
+    }
+    return selection.statuses.isEmpty || facts.isNamed(index, on: place.connection)
+  }
+
+  private mutating func selects(_ record: ProviderRecord) -> Bool {
+    let (place, type) = (record.place, record.type)
+    guard case .response(let response) = record else {
+      return selection.tokens.isEmpty && selects(type, place.connection, place.time)
+    }
+    guard !isFull, selection.identifiers.isEmpty, isInTime(place.time), isOfType(type), isOnConnection(place.connection)
+    else { return false }
+    if !selection.statuses.isEmpty {
+      guard let status = response.status, selection.statuses.contains(status) else { return false }
+    }
+    return concerns(response.notification, on: place.connection)
+  }
+
+  /// Whether the selected tokens and fates are those of a notification that a record names.
+  private func concerns(_ notification: Int?, on connection: Int) -> Bool {
+    guard !selection.tokens.isEmpty || !selection.fates.isEmpty else { return true }
+    guard let notification else { return false }
+    if !selection.tokens.isEmpty {
+      guard let slot = connections.index(of: connection), Self.contains(connections[slot].matching, notification)
+      else { return false }
+    }
+    guard !selection.fates.isEmpty else { return true }
+    return facts.fates.range(of: notification, on: connection).map { selection.fates.contains($0.fate) } ?? false
+  }
+
   private mutating func selects(_ record: ErrorResponseRecord) -> Bool {
     let connection = record.place.connection
     guard !isFull, isInTime(record.place.time), isOfType(.errorResponse), isOnConnection(connection),
       selection.identifiers.isEmpty || selection.identifiers.contains(record.response.identifier),
-      selection.statuses.isEmpty || selection.statuses.contains(record.response.status.rawValue)
+      selection.statuses.isEmpty || selection.statuses.contains(Int(record.response.status.rawValue))
     else { return false }
-    guard !selection.tokens.isEmpty || !selection.fates.isEmpty else { return true }
-    guard let named = record.notification else { return false }
-    if !selection.tokens.isEmpty {
-      guard let slot = connections.index(of: connection), Self.contains(connections[slot].matching, named) else {
-        return false
-      }
-    }
-    guard !selection.fates.isEmpty else { return true }
-    return facts.fates.range(of: named, on: connection).map { selection.fates.contains($0.fate) } ?? false
+    return concerns(record.notification, on: connection)
   }
 
   private func selects(_ type: RecordType, _ connection: Int, _ time: Timestamp) -> Bool {
@@ -298,7 +345,7 @@ public struct SelectedRecords: RecordSink {
     guard countsSelected, let slot = connections.index(of: connection) else { return }
     connections[slot].notifications += indexes.count
     if !connections[slot].uncounted.extend(with: indexes), reserveRange() {
-      connections[slot].uncounted.append(indexes)
+      connections[slot].uncounted.insert(indexes)
     }
   }
 
@@ -333,6 +380,24 @@ public struct SelectedRecords: RecordSink {
     if isSelected {
       if let slot = show(record.place.connection) { connections[slot].tuples += 1 }
       summary.feedbackTuples += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
+  }
+
+  public mutating func receive(_ record: borrowing ProviderNotificationRecord) {
+    let isSelected = selects(record)
+    if isSelected { note(record.index, record.place.connection) }
+    if passes(isSelected) { sink.receive(record) }
+  }
+
+  public mutating func receive(_ record: ProviderRecord) {
+    let isSelected = selects(record)
+    if isSelected {
+      let slot = show(record.place.connection)
+      if case .response = record {
+        summary.responses += 1
+        if let slot { connections[slot].responses += 1 }
+      }
     }
     if passes(isSelected) { sink.receive(record) }
   }
@@ -401,7 +466,7 @@ public struct SelectedRecords: RecordSink {
     if countsSelected {
       var counts = ConnectionRecord.Selected(
         notifications: state.notifications, errorResponses: state.errorResponses, feedbackTuples: state.tuples,
-        fates: state.fates)
+        responses: state.responses, fates: state.fates)
       // Ranges beyond the limit are not counted.
       counts.fates.unknown += max(0, state.notifications - state.fates.written)
       record.selected = counts
@@ -436,6 +501,13 @@ public struct SelectedRecords: RecordSink {
 }
 
 extension [Range<Int>] {
+  /// Adds a range that no other overlaps: of requests over HTTP/2 a later one may end before an earlier one.
+  fileprivate mutating func insert(_ range: Range<Int>) {
+    var place = count
+    while place > 0, self[place - 1].lowerBound > range.lowerBound { place -= 1 }
+    insert(range, at: place)
+  }
+
   /// Extends the last range when the other follows it.
   @inline(__always)
   fileprivate mutating func extend(with range: Range<Int>) -> Bool {

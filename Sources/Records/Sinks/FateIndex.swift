@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import ProviderAPI
 import PushModel
 
 /// A sink that keeps the fates of all notifications of a recording: a first pass fills it, and a second pass writes
@@ -14,12 +15,17 @@ public struct FateIndex: ConnectionSink, Sendable {
   private struct Entry {
     private let bits: UInt64
 
-    init(end: Int, _ fate: Fate) { bits = UInt64(end) << 2 | UInt64(Self.code(of: fate)) }
+    init(end: Int, _ fate: Fate, _ cause: DiscardCause?) {
+      let cause = cause.flatMap { Self.causes.firstIndex(of: $0) }.map { $0 + 1 } ?? 0
+      bits = UInt64(end) << 4 | UInt64(cause << 2 | Self.code(of: fate))
+    }
 
-    var end: Int { Int(bits >> 2) }
+    var end: Int { Int(bits >> 4) }
     var fate: Fate { Self.fates[Int(bits & 3)] }
+    var cause: DiscardCause? { bits >> 2 & 3 == 0 ? nil : Self.causes[Int(bits >> 2 & 3) - 1] }
 
     private static let fates = [Fate.accepted, .rejected, .discarded, .unknown]
+    private static let causes = [DiscardCause.refusedStream, .goAway, .incomplete]
 
     private static func code(of fate: Fate) -> Int {
       switch fate {
@@ -41,12 +47,15 @@ public struct FateIndex: ConnectionSink, Sendable {
   /// Ranges of connections that have not ended.
   private var open: [Int: [Entry]] = [:]
   private var openRanges = 0
+  /// Answers to notifications of the provider API.
+  private(set) var answers: AnswerIndex
   /// The number of connections whose fates are not kept because of the limit.
   public private(set) var connectionsNotKept = 0
 
   /// - Parameter maximumRanges: kept ranges, 8 bytes each; the fates of further connections are not kept.
   public init(maximumRanges: Int = usualMaximumRanges) {
     self.maximumRanges = min(maximumRanges, Int(UInt32.max))
+    answers = AnswerIndex(limit: maximumRanges)
   }
 
   /// Adds a range of a connection. Ranges are added in order, and can be looked up once the connection's record was
@@ -61,7 +70,11 @@ public struct FateIndex: ConnectionSink, Sendable {
     let ranges = open[record.connection]
     // A connection that was dropped continues in its middle.
     guard record.first == ranges?.last?.end ?? 0 else { return }
-    open[record.connection, default: []].append(Entry(end: record.last + 1, record.fate))
+    if let last = ranges?.last, last.fate == record.fate, last.cause == record.cause {
+      open[record.connection]?[(ranges?.count ?? 1) - 1] = Entry(end: record.last + 1, record.fate, record.cause)
+      return
+    }
+    open[record.connection, default: []].append(Entry(end: record.last + 1, record.fate, record.cause))
     openRanges += 1
   }
 
@@ -91,7 +104,11 @@ public struct FateIndex: ConnectionSink, Sendable {
     guard low < end else { return nil }
     return FateRecord(
       connection: connection, first: low == first ? 0 : entries[low - 1].end, last: entries[low].end - 1,
-      fate: entries[low].fate)
+      fate: entries[low].fate, cause: entries[low].cause)
+  }
+
+  public mutating func receive(_ record: ProviderRecord) {
+    if case .response(let record) = record { answers.note(record) }
   }
 
   // MARK: ignored records
@@ -152,6 +169,13 @@ package struct FateLookup {
     return hasIndex ? find(notification, on: connection) : nil
   }
 
+  /// What became of a notification of the provider API.
+  package mutating func outcome(of notification: Int, on connection: Int) -> NotificationOutcome? {
+    guard let fate = fate(of: notification, on: connection) else { return nil }
+    return NotificationOutcome(
+      fate: fate, cause: latest.cause, answer: index.answers.answer(to: notification, on: connection))
+  }
+
   @inline(never)
   private mutating func find(_ notification: Int, on connection: Int) -> Fate? {
     let known = early.first { $0.connection == connection && $0.first <= notification && notification <= $0.last }
@@ -162,6 +186,8 @@ package struct FateLookup {
 
   /// Whether to write a `fate` record: the records of its notifications do not have the same fates.
   package func writes(_ record: FateRecord) -> Bool {
-    writesRanges && index.range(of: record.first, on: record.connection) != record
+    guard writesRanges else { return false }
+    guard let known = index.range(of: record.first, on: record.connection) else { return true }
+    return known.first > record.first || known.last < record.last || known.fate != record.fate
   }
 }

@@ -22,6 +22,10 @@ struct NotificationFacts: Sendable {
     (fates.fate(of: index, on: place.connection), verdicts?.verdict(fields, frame, place))
   }
 
+  mutating func of(_ record: borrowing ProviderNotificationRecord) -> (NotificationOutcome?, PayloadVerdict?) {
+    (fates.outcome(of: record.index, on: record.place.connection), verdicts?.verdict(record))
+  }
+
   mutating func fate(of notification: Int, on connection: Int) -> Fate? {
     fates.fate(of: notification, on: connection)
   }

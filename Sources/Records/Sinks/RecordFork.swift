@@ -28,6 +28,18 @@ package struct RecordFork<First: RecordSink, Second: RecordSink>: RecordSink {
     if second.isOpen { second.receive(record) }
   }
 
+  package mutating func receive(_ record: borrowing ProviderNotificationRecord) {
+    if first.isOpen { first.receive(record) }
+    if second.isOpen { second.receive(record) }
+  }
+  package mutating func receive(_ record: ProviderRecord) {
+    pass {
+      $0.receive(record)
+    } _: {
+      $0.receive(record)
+    }
+  }
+
   private mutating func pass(_ first: (inout First) -> Void, _ second: (inout Second) -> Void) {
     if self.first.isOpen { first(&self.first) }
     if self.second.isOpen { second(&self.second) }

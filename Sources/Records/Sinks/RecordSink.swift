@@ -29,6 +29,10 @@ public protocol RecordSink: NotificationSink {
   /// The fates of notifications that follow, where they are known before: from the gateway itself.
   mutating func receiveEarly(_ record: FateRecord)
   mutating func receive(_ record: borrowing FeedbackRecord)
+  /// A notification of the HTTP/2 provider API.
+  mutating func receive(_ record: borrowing ProviderNotificationRecord)
+  /// Another record of a connection over HTTP/2.
+  mutating func receive(_ record: ProviderRecord)
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
   /// A connection that has ended, after all its other records.
@@ -83,6 +87,8 @@ extension RecordSink {
   }
   @inlinable public mutating func prepare(for connection: Int) {}
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
+  public mutating func receive(_ record: borrowing ProviderNotificationRecord) {}
+  public mutating func receive(_ record: ProviderRecord) {}
   public mutating func receive(_ record: CaptureLossRecord) {}
   public mutating func receive(_ record: DeliveryRecord) {}
   public mutating func receive(_ record: FateRecord) {}

@@ -43,6 +43,8 @@ public final class SharedSink<Sink: RecordSink>: RecordSink {
   public func receive(_ record: FateRecord) { sink.receive(record) }
   public func receiveEarly(_ record: FateRecord) { sink.receiveEarly(record) }
   public func receive(_ record: borrowing FeedbackRecord) { sink.receive(record) }
+  public func receive(_ record: borrowing ProviderNotificationRecord) { sink.receive(record) }
+  public func receive(_ record: ProviderRecord) { sink.receive(record) }
   public func receive(_ record: GapRecord) { sink.receive(record) }
   public func receive(_ record: MalformedRecord) { sink.receive(record) }
   public func receive(_ record: ConnectionRecord) { sink.receive(record) }

@@ -54,6 +54,8 @@ public struct ConnectionRecord: Sendable {
   public var feedbackTuples: Int
   /// The notifications by fate.
   public var fates: FateCounts
+  /// What a connection over HTTP/2 that was read has besides; `nil` for others.
+  public var http2: HTTP2Summary?
   /// Bytes that were sent twice with different contents; the first ones were used.
   public var conflictingBytes: Int
   /// The limits that were reached.
@@ -108,14 +110,17 @@ extension ConnectionRecord {
     package var notifications = 0
     package var errorResponses = 0
     package var feedbackTuples = 0
+    package var responses = 0
     package var fates = FateCounts()
 
     package init(
-      notifications: Int = 0, errorResponses: Int = 0, feedbackTuples: Int = 0, fates: FateCounts = FateCounts()
+      notifications: Int = 0, errorResponses: Int = 0, feedbackTuples: Int = 0, responses: Int = 0,
+      fates: FateCounts = FateCounts()
     ) {
       self.notifications = notifications
       self.errorResponses = errorResponses
       self.feedbackTuples = feedbackTuples
+      self.responses = responses
       self.fates = fates
     }
   }
@@ -126,6 +131,7 @@ extension ConnectionRecord {
     var record = self
     (record.notifications, record.errorResponses) = (selected.notifications, selected.errorResponses)
     (record.feedbackTuples, record.fates) = (selected.feedbackTuples, selected.fates)
+    record.http2?.responses = selected.responses
     return record
   }
 

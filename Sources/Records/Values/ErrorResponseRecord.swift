@@ -1,4 +1,5 @@
 import BinaryProtocol
+import ProviderAPI
 import PushModel
 
 /// An error response and its effect on the notifications of its connection.
@@ -50,10 +51,13 @@ public struct FateRecord: Sendable, Equatable {
   /// The index of the last notification, not less than `first`.
   public var last: Int
   public var fate: Fate
+  /// Why they were discarded; of notifications of the provider API only.
+  public var cause: DiscardCause?
 
   package init(
-    connection: Int, first: Int, last: Int, fate: Fate
+    connection: Int, first: Int, last: Int, fate: Fate, cause: DiscardCause? = nil
   ) {
+    self.cause = cause
     self.connection = connection
     self.first = first
     self.last = last

@@ -10,10 +10,13 @@ public struct GapRecord: Sendable {
   /// The sender of the missing bytes.
   public var direction: Direction
   public var reason: Reason
+  /// Whether entries of the direction's header table are lost (HTTP/2).
+  public var losesHeaderTable: Bool
 
   package init(
-    place: RecordPlace, direction: Direction, reason: Reason
+    place: RecordPlace, direction: Direction, reason: Reason, losesHeaderTable: Bool = false
   ) {
+    self.losesHeaderTable = losesHeaderTable
     self.place = place
     self.direction = direction
     self.reason = reason

@@ -132,6 +132,7 @@ extension FateRecord: WritableRecord {
     output.field("first", first)
     output.field("last", last)
     output.field("fate", word: fate.word)
+    if let cause { output.field("discarded_by", word: cause.word) }
     output.end()
   }
 }
@@ -167,6 +168,7 @@ extension GapRecord: WritableRecord {
     output.field("offset", place.offset)
     output.field("length", place.length)
     output.field("reason", reason.rawValue)
+    if losesHeaderTable { output.field("header_table", true) }
     output.end()
   }
 }
@@ -184,7 +186,7 @@ extension MalformedRecord: WritableRecord {
     output.field("offset", place.offset)
     output.field("length", place.length)
     output.field("problem", problem)
-    output.field("bytes", hex: bytes.rawBytes)
+    if !bytes.isEmpty { output.field("bytes", hex: bytes.rawBytes) }
     output.end()
   }
 }
@@ -214,6 +216,7 @@ extension ConnectionRecord: WritableRecord {
       output.beginObject("tls")
       if let version = tls.version { output.field("version", version.description) }
       if let suite = tls.suite { output.field("cipher_suite", suite.name) }
+      if http2 != nil, let name = tls.chosenProtocol { output.field("alpn", name) }
       output.field("decrypted", tls.isDecrypted)
       if let problem = tls.problem { output.field("problem", problem) }
       if let subject = tls.clientSubject { output.field("client_subject", subject) }
@@ -227,16 +230,37 @@ extension ConnectionRecord: WritableRecord {
     output.field("server_bytes", serverBytes)
     output.field("missing_bytes", missingBytes)
     output.field("notifications", notifications)
-    output.field("error_responses", errorResponses)
-    output.field("feedback_tuples", feedbackTuples)
+    if let http2 {
+      output.field("responses", http2.responses)
+    } else {
+      output.field("error_responses", errorResponses)
+      output.field("feedback_tuples", feedbackTuples)
+    }
     output.field("accepted", fates.accepted)
     output.field("rejected", fates.rejected)
     output.field("discarded", fates.discarded)
     output.field("unknown", fates.unknown)
+    if let http2 { http2.write(to: &output) }
     if conflictingBytes > 0 { output.field("conflicting_bytes", conflictingBytes) }
     if !limits.isEmpty { output.field("limits", limits.map(\.rawValue)) }
     if !alsoSeenAs.isEmpty { output.field("also_seen_as", ends: alsoSeenAs) }
     output.end()
+  }
+}
+
+extension HTTP2Summary {
+  fileprivate func write(to output: inout some FieldWriter & ~Copyable) {
+    if !rejections.isEmpty { output.field("rejections", counts: rejections.map { ($0.name, $0.count) }) }
+    output.field("provider_tokens", providerTokens)
+    output.field("open_streams_max", openStreamsMaximum)
+    output.field("stream_limit_first", optional: firstStreamLimit)
+    output.field("stream_limit_last", optional: lastStreamLimit)
+    output.field("goaways", goAways)
+    output.field("resets", resets)
+    output.beginObject("header_table_lost")
+    output.field("client", clientTableLosses)
+    output.field("server", serverTableLosses)
+    output.endObject()
   }
 }
 
@@ -279,6 +303,7 @@ extension SummaryRecord: WritableRecord {
     output.field("notifications", notifications)
     output.field("error_responses", errorResponses)
     output.field("feedback_tuples", feedbackTuples)
+    if responses > 0 { output.field("responses", responses) }
     output.field("gaps", gaps)
     output.field("malformed", malformed)
     output.field("undecrypted_connections", undecryptedConnections)

@@ -8,7 +8,9 @@ public enum Direction: String, Sendable {
 /// The service of a connection.
 public enum Service: String, Sendable {
   case gateway, feedback
-  /// The connection carries another, known protocol.
+  /// Channel management of the provider API.
+  case channels
+  /// The connection carries another, known protocol, or other requests over HTTP/2.
   case other
   case unknown
 
@@ -17,7 +19,7 @@ public enum Service: String, Sendable {
 }
 
 /// The place of a record: its connection, its bytes in the stream of its direction, and the packet with its last byte.
-public struct RecordPlace: Sendable {
+public struct RecordPlace: Sendable, Equatable {
   /// Counts from 1 in the order of the connections' first packets.
   public var connection: Int
   /// The time of the packet; `.none` without times.

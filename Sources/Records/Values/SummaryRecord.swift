@@ -7,6 +7,8 @@ public struct SummaryRecord: Sendable {
   public var notifications = 0
   public var errorResponses = 0
   public var feedbackTuples = 0
+  /// Final answers over HTTP/2.
+  public var responses = 0
   /// The number of gap records.
   public var gaps = 0
   /// The number of malformed records, and of notifications whose items do not fit the frame.
@@ -24,6 +26,8 @@ public struct SummaryRecord: Sendable {
   public var partlyClosedConnections = 0
   /// Connections to a feedback service that could be read, also those with an empty list. Not a field of the record.
   public var readFeedbackConnections = 0
+  /// Connections with requests of the provider API. Not a field of the record.
+  public var readProviderConnections = 0
   /// Connections that have ended. Not a field of the record, nor are the following properties.
   public var endedConnections = 0
   /// Error responses by rejection.
@@ -39,6 +43,7 @@ public struct SummaryRecord: Sendable {
   /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
   public var hasRead: Bool {
     notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
+      || readProviderConnections > 0
   }
 
   package mutating func noteEnd(of connection: ConnectionRecord) {
@@ -47,6 +52,7 @@ public struct SummaryRecord: Sendable {
       if !tls.isDecrypted { undecryptedConnections += 1 }
       if !tls.isWhole { partlyClosedConnections += 1 }
     }
+    if connection.http2 != nil, connection.service != .other { readProviderConnections += 1 }
     // A service that sent a FIN and no bytes has an empty list; one that did not answer has none.
     let isEmptyList = connection.end == .serverFIN && connection.serverBytes == 0 && connection.missingBytes == 0
     if connection.service == .feedback, connection.otherProtocol == nil, connection.tls?.isDecrypted != false,

@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 import Payload
+import ProviderAPI
 
 /// CSV (RFC 4180, line feeds): a header, then one line per record; an absent field is an empty cell.
 ///
@@ -117,6 +118,22 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
     output.write(word)
   }
 
+  package mutating func field(_ name: StaticString, text bytes: RawSpan) {
+    guard cell(name) else { return }
+    quoted(Array(String(decoding: Array(copying: bytes), as: UTF8.self).utf8).rawBytes)
+  }
+
+  package mutating func field(_ name: StaticString, counts: [(name: String, count: Int)]) {
+    field(name, counts.map { "\($0.name):\($0.count)" }.joined(separator: " "))
+  }
+
+  package mutating func field(_ name: StaticString, headers: [ProviderRequest.Header], in bytes: RawSpan) {
+    guard cell(name) else { return }
+    var text = ByteWriter(capacity: 256)
+    text.write(headers: headers, in: bytes)
+    quoted(text.bytes)
+  }
+
   package mutating func field(_ name: StaticString, hex bytes: RawSpan) {
     guard cell(name) else { return }
     output.write(hex: bytes)
@@ -176,8 +193,8 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
   }
 
   package mutating func beginObject(_ name: StaticString) {
-    // The only object in the contract is `tls`; its columns carry its name.
-    prefix = "tls_"
+    // Its columns carry its name.
+    prefix = RecordField.prefix(ofObject: name)
   }
 
   package mutating func endObject() { prefix = "" }

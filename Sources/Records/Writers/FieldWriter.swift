@@ -1,6 +1,7 @@
 import Bytes
 import PacketCapture
 import Payload
+import ProviderAPI
 
 /// Writes the fields of a record, in the documented order, in any format.
 ///
@@ -14,6 +15,8 @@ package protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, _ text: String)
   /// A text that needs no escaping.
   mutating func field(_ name: StaticString, word: StaticString)
+  /// A text from the wire, of any bytes.
+  mutating func field(_ name: StaticString, text bytes: RawSpan)
   mutating func field(_ name: StaticString, hex bytes: RawSpan)
   mutating func field(_ name: StaticString, time: Timestamp)
   mutating func field(_ name: StaticString, payload: RawSpan)
@@ -23,6 +26,10 @@ package protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, numbers: [UInt8])
   mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])])
   mutating func field(_ name: StaticString, ends: [ConnectionEnds])
+  /// Numbers by name.
+  mutating func field(_ name: StaticString, counts: [(name: String, count: Int)])
+  /// Names and values of fields of a request.
+  mutating func field(_ name: StaticString, headers: [ProviderRequest.Header], in bytes: RawSpan)
   /// The fields until `endObject` belong together under this name.
   mutating func beginObject(_ name: StaticString)
   mutating func endObject()

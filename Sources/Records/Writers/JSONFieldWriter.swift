@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import PacketCapture
 import Payload
+import ProviderAPI
 
 /// JSON Lines: one object a line, no white space, and control characters of any kind as `\u009b` (`ControlCharacters`).
 package struct JSONFieldWriter: FieldWriter, ~Copyable {
@@ -66,6 +67,27 @@ package struct JSONFieldWriter: FieldWriter, ~Copyable {
     output.write(UInt8(ascii: "\""))
     output.write(word)
     output.write(UInt8(ascii: "\""))
+  }
+
+  package mutating func field(_ name: StaticString, text bytes: RawSpan) {
+    key(name)
+    output.write(jsonText: bytes)
+  }
+
+  package mutating func field(_ name: StaticString, counts: [(name: String, count: Int)]) {
+    beginObject(name)
+    for (offset, entry) in counts.enumerated() {
+      if offset > 0 { output.write(UInt8(ascii: ",")) }
+      output.write(jsonString: entry.name)
+      output.write(UInt8(ascii: ":"))
+      output.write(decimal: entry.count)
+    }
+    endObject()
+  }
+
+  package mutating func field(_ name: StaticString, headers: [ProviderRequest.Header], in bytes: RawSpan) {
+    key(name)
+    output.write(headers: headers, in: bytes)
   }
 
   package mutating func field(_ name: StaticString, hex bytes: RawSpan) {
@@ -180,5 +202,34 @@ package struct JSONFieldWriter: FieldWriter, ~Copyable {
       write(&self, value)
     }
     output.write(UInt8(ascii: "]"))
+  }
+}
+
+extension ByteWriter {
+  /// Text of any bytes as a JSON string; bytes that are not UTF-8 become U+FFFD.
+  package mutating func write(jsonText bytes: RawSpan) {
+    for offset in 0..<bytes.byteCount {
+      let byte = bytes.byte(at: offset)
+      guard (0x20..<0x7f).contains(byte), byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else {
+        return write(jsonString: String(decoding: Array(copying: bytes), as: UTF8.self))
+      }
+    }
+    write(UInt8(ascii: "\""))
+    write(bytes)
+    write(UInt8(ascii: "\""))
+  }
+
+  /// A list of pairs of names and values.
+  package mutating func write(headers: [ProviderRequest.Header], in bytes: RawSpan) {
+    write(UInt8(ascii: "["))
+    for (offset, header) in headers.enumerated() {
+      if offset > 0 { write(UInt8(ascii: ",")) }
+      write(UInt8(ascii: "["))
+      write(jsonText: bytes.extracting(header.name.range))
+      write(UInt8(ascii: ","))
+      write(jsonText: bytes.extracting(header.value.range))
+      write(UInt8(ascii: "]"))
+    }
+    write(UInt8(ascii: "]"))
   }
 }

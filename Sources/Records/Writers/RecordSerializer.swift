@@ -69,6 +69,19 @@ extension RecordSerializer {
   public func receive(_ record: CaptureRecord) { put(record) }
   public func receive(_ record: ErrorResponseRecord) { put(record) }
   public func receive(_ record: borrowing FeedbackRecord) { put(record) }
+  public func receive(_ record: borrowing ProviderNotificationRecord) {
+    let (outcome, verdict) = facts.of(record)
+    put(record.adding(outcome, verdict))
+  }
+  public func receive(_ record: ProviderRecord) {
+    switch record {
+    case .response(let record): put(record)
+    case .goAway(let record): put(record)
+    case .reset(let record): put(record)
+    case .settings(let record): put(record)
+    case .channelRequest(let record): put(record)
+    }
+  }
   public func receive(_ record: GapRecord) { put(record) }
   public func receive(_ record: MalformedRecord) { put(record) }
   public func receive(_ record: CaptureLossRecord) { put(record) }

@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import ProviderAPI
 import PushModel
 
 /// Writes records as an aligned table for people: one line for each record, with its main fields, in order of time.
@@ -198,10 +199,87 @@ public final class TableWriter: RecordSink {
     end()
   }
 
+  public func receive(_ record: borrowing ProviderNotificationRecord) {
+    let verdict = verdicts?.verdict(record)
+    row(record.adding(fates.outcome(of: record.index, on: record.place.connection), verdict))
+  }
+
+  private func row(_ record: borrowing ProviderNotificationRecord) {
+    let request = record.request
+    begin(record.place, "notification")
+    text.write(text: "#\(record.index)  stream \(request.stream)")
+    if let outcome = record.outcome {
+      text.write("  ")
+      text.write(outcome.fate.word)
+      if let cause = outcome.cause { text.write(text: " (\(cause.rawValue))") }
+      if let answer = outcome.answer { text.write(text: Self.words(answer)) }
+    }
+    if request.token.isPresent {
+      text.write("  token ")
+      text.write(short: record.bytes(of: request.token))
+    } else if let path = record.text(of: request.path), request.target != .broadcast {
+      text.write(text: "  path \(TableText.printable(path))")
+    }
+    if let bundle = record.text(of: request.bundle) { text.write(text: "  broadcast \(TableText.printable(bundle))") }
+    if let topic = record.text(of: request.topic) { text.write(text: "  topic \(TableText.printable(topic))") }
+    if let type = record.text(of: request.pushType) { text.write(text: "  type \(TableText.printable(type))") }
+    if let priority = request.priority { text.write(text: "  priority \(priority)") }
+    if let expiration = request.expiration { text.write(text: "  expires \(expiration)") }
+    if let collapse = record.text(of: request.collapseID) {
+      text.write(text: "  collapse \(TableText.printable(collapse))")
+    }
+    if !request.uncertain.contains(.payload) {
+      text.write(text: "  \(request.payloadLength) B ")
+      text.write(preview: record.bytes(of: request.payload))
+    }
+    let uncertain = record.uncertainFields
+    if !uncertain.isEmpty { text.write(text: "  uncertain: \(uncertain.joined(separator: " "))") }
+    if let verdict = record.verdict { write(verdict) }
+    end()
+  }
+
+  private static func words(_ answer: ProviderAnswer) -> String {
+    var words = answer.status.map { "  status \($0)" } ?? "  status unknown"
+    if let reason = answer.reason { words += " (\(TableText.printable(reason)))" }
+    if let latency = answer.latencyNanoseconds { words += "  after \(decimal(Double(latency) / 1e6, 1)) ms" }
+    return words
+  }
+
+  public func receive(_ record: ProviderRecord) {
+    switch record {
+    case .response(let record):
+      let names = record.notification.map { "  answers #\($0)" } ?? ""
+      line(record.place, "response", "stream \(record.stream)\(names)\(Self.words(record.answer))")
+    case .goAway(let record):
+      var details = "\(record.direction.rawValue)  last stream \(record.lastStream)  \(record.error)"
+      if let reason = record.reason { details += " (\(TableText.printable(reason)))" }
+      if let discarded = record.discarded { details += "  \(discarded) discarded" }
+      if let unknown = record.unknown { details += "  \(unknown) unknown" }
+      line(record.place, "goaway", details)
+    case .reset(let record):
+      let names = record.notification.map { "  #\($0)" } ?? ""
+      line(
+        record.place, "reset", "\(record.direction.rawValue)  stream \(record.stream)\(names)  \(record.error ?? "")")
+    case .settings(let record):
+      let values = record.values.map { "  \($0.name) \($0.value)" }.joined()
+      line(record.place, "settings", record.direction.rawValue + values)
+    case .channelRequest(let record):
+      var details = "stream \(record.stream)  \(record.action.rawValue)"
+      if let bundle = record.bundle { details += "  \(TableText.printable(bundle))" }
+      if let channel = record.channelID { details += "  channel \(TableText.printable(channel))" }
+      let answer = ProviderAnswer(
+        status: record.status, reason: record.reason, latencyNanoseconds: record.latencyNanoseconds)
+      if record.status != nil { details += Self.words(answer) }
+      line(record.place, "channel", details)
+    }
+  }
+
   public func receive(_ record: GapRecord) {
+    let table = record.losesHeaderTable ? "  header table lost" : ""
     line(
       record.place, "gap",
-      "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.reason.rawValue)")
+      "\(record.direction.rawValue)  \(record.place.length) B at \(record.place.offset)  \(record.reason.rawValue)"
+        + table)
   }
 
   public func receive(_ record: MalformedRecord) {
@@ -222,7 +300,14 @@ public final class TableWriter: RecordSink {
       details += "  " + (tls.version?.description ?? "TLS")
       if let problem = tls.problem { details += tls.isDecrypted ? ": \(problem)" : ", not decrypted: \(problem)" }
     }
-    if record.service == .gateway && record.tls?.isDecrypted != false {
+    if let http2 = record.http2 {
+      details += "  \(record.notifications) notifications, \(http2.responses) answers"
+      if record.notifications > 0 {
+        details +=
+          ": \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
+          + "\(record.fates.discarded) discarded, \(record.fates.unknown) unknown"
+      }
+    } else if record.service == .gateway && record.tls?.isDecrypted != false {
       details +=
         "  \(record.notifications) notifications: \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
         + "\(record.fates.discarded) discarded, \(record.fates.unknown) unknown"
@@ -256,7 +341,8 @@ public final class TableWriter: RecordSink {
     begin(.none)
     text.write(
       text: "\(record.packets) packets, \(record.connections) connections, \(record.notifications) notifications, "
-        + "\(record.errorResponses) error responses, \(record.feedbackTuples) feedback tuples, \(record.gaps) gaps, "
+        + "\(record.errorResponses) error responses, \(record.feedbackTuples) feedback tuples, "
+        + (record.responses > 0 ? "\(record.responses) answers, " : "") + "\(record.gaps) gaps, "
         + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted"
         + (record.droppedPackets > 0 ? ", \(record.droppedPackets) packets dropped" : "")
         + (record.unreadPackets > 0 ? ", \(record.unreadPackets) packets not read" : ""))

@@ -18,7 +18,7 @@ public final class TLSStream {
   /// Whom the client's certificate names, once it was read.
   package var clientSubject: String? { clientCertificate?.subject }
   var clientCertificate: ClientCertificate?
-  var isResumed: Bool?
+  package var isResumed: Bool?
   var alert: String?
   /// The ServerHello of the first handshake, in case a later one never gets keys.
   var firstServerHello: ServerHello?

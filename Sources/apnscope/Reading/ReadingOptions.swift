@@ -5,18 +5,21 @@ import PacketCapture
 import Records
 import TLSDecryption
 
-/// A port and its service, as typed: `12195=gateway`.
+/// A port and what it is for, as typed: `12195=gateway`.
 struct PortMeaning: ExpressibleByArgument {
+  enum Use: Equatable {
+    case service(Service)
+    case http2
+  }
+
   var port: UInt16
-  var service: Service
+  var use: Use
 
   init?(argument: String) {
     let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
-    guard parts.count == 2, let port = UInt16(parts[0]), port > 0, let service = Service(rawValue: parts[1]),
-      service == .gateway || service == .feedback
-    else { return nil }
-    self.port = port
-    self.service = service
+    let uses: [String: Use] = ["gateway": .service(.gateway), "feedback": .service(.feedback), "http2": .http2]
+    guard parts.count == 2, let port = UInt16(parts[0]), port > 0, let use = uses[parts[1]] else { return nil }
+    (self.port, self.use) = (port, use)
   }
 }
 
@@ -75,7 +78,12 @@ struct DecodingOptions {
 
   var dissectionOptions: DissectionOptions {
     var options = DissectionOptions()
-    for meaning in selection.ports { options.ports[meaning.port] = meaning.service }
+    for meaning in selection.ports {
+      switch meaning.use {
+      case .service(let service): options.ports[meaning.port] = service
+      case .http2: options.http2Ports.insert(meaning.port)
+      }
+    }
     options.dumpContents = selection.stream
     options.capture.vxlanPorts = selection.vxlanPorts
     options.capture.shard = selection.shard?.shard
@@ -97,7 +105,7 @@ struct SelectionOptions: ParsableArguments {
   @Option(
     name: .customLong("port"),
     help: ArgumentHelp(
-      "Service of a server port: N=gateway or N=feedback. Repeatable. 2195 and 2196 are known; connections on other ports are recognised by their first bytes.",
+      "Service of a server port: N=gateway, N=feedback or N=http2 (the provider API). Repeatable. 2195 and 2196 are known; connections on other ports, and HTTP/2 on any, are recognised by their first bytes.",
       valueName: "N=service"))
   var ports: [PortMeaning] = []
 
@@ -167,6 +175,33 @@ struct LimitOptions: ParsableArguments {
 
   @Option("Longest payload of commands 0 and 1; a longer one is malformed.", valueName: "bytes")
   var maxPayloadLength = ByteCount(Self.usual.limits.maximumPayloadLength)
+
+  @Option(
+    "HTTP/2: largest header table that is kept; in a larger one, the oldest entries are unknown.",
+    valueName: "bytes")
+  var maxHeaderTable = ByteCount(Self.usual.http2.connection.fields.tableSize)
+
+  @Option(
+    "HTTP/2: longest block of header fields; a longer one is malformed, and what refers to it is unknown.",
+    valueName: "bytes")
+  var maxHeaderBlock = ByteCount(Self.usual.http2.connection.blockLength)
+
+  @Option("HTTP/2: largest list of header fields of a request or an answer.", valueName: "bytes")
+  var maxHeaderList = ByteCount(Self.usual.http2.connection.fields.listSize)
+
+  @Option(
+    help: ArgumentHelp(
+      "HTTP/2: streams of a connection that are open at a time; above, the oldest is given up.", valueName: "count"))
+  var maxOpenStreams = Self.usual.http2.connection.openStreams
+
+  @Option("HTTP/2: bytes of a payload that are kept; of a longer one the length is.", valueName: "bytes")
+  var maxKeptContent = ByteCount(Self.usual.http2.content)
+
+  @Option(
+    help: ArgumentHelp(
+      "HTTP/2: provider tokens of a connection that are told apart; further ones have no number.",
+      valueName: "count"))
+  var maxProviderTokens = Self.usual.http2.providerTokens
 
   @Option("Longest packet; a longer one counts as damage to the file.", valueName: "bytes")
   var maxPacketLength = ByteCount(Self.usual.capture.maximumPacketLength)
@@ -299,6 +334,12 @@ struct LimitOptions: ParsableArguments {
       Limit("max-frame-length", \.maxFrameLength.bytes, \.limits.maximumFrameLength),
       Limit("max-token-length", \.maxTokenLength.bytes, \.limits.maximumTokenLength),
       Limit("max-payload-length", \.maxPayloadLength.bytes, \.limits.maximumPayloadLength),
+      Limit("max-header-table", \.maxHeaderTable.bytes, \.http2.connection.fields.tableSize),
+      Limit("max-header-block", \.maxHeaderBlock.bytes, \.http2.connection.blockLength),
+      Limit("max-header-list", \.maxHeaderList.bytes, \.http2.connection.fields.listSize),
+      Limit("max-open-streams", \.maxOpenStreams, \.http2.connection.openStreams),
+      Limit("max-kept-content", \.maxKeptContent.bytes, \.http2.content),
+      Limit("max-provider-tokens", \.maxProviderTokens, \.http2.providerTokens),
       Limit("max-packet-length", \.maxPacketLength.bytes, \.capture.maximumPacketLength),
       Limit("max-block-length", \.maxBlockLength.bytes, \.capture.maximumBlockLength),
       Limit("max-hex-dump-length", \.maxHexDumpLength.bytes, \.capture.maximumHexDumpLength),

@@ -1,0 +1,188 @@
+import Bytes
+import HTTP2
+import ProviderAPI
+import PushModel
+import Records
+
+/// The HTTP/2 connection of a provider: its session, and what its records need besides.
+final class HTTP2Reader {
+  /// A full TLS record: the next one may continue a frame.
+  private static let fullRecord = 16_384
+  /// Bytes missing in a gap among which a full record may have been; less than that, because lengths of gaps are
+  /// approximate with some cipher suites.
+  private static let mayHoldFullRecord = 14_000
+  /// Requests of channel management that wait for their answers.
+  private static let maximumWaiting = 1_000
+  /// Reasons of rejections that are counted apart.
+  private static let maximumReasons = 64
+
+  var session: ProviderSession
+  /// The provider tokens so far, by number.
+  private(set) var tokens: [ProviderToken?] = []
+  /// Fates that are decided, and were not passed on.
+  var fates = DecidedFates()
+  /// Requests of channel management without an answer, by stream.
+  private var waiting: [UInt32: ChannelRequestRecord] = [:]
+  private var rejections: [String: Int] = [:]
+  private var lastStreamLimit: Int?
+  /// How often each side's header table was lost.
+  private var tableLosses = (client: 0, server: 0)
+  /// Why the bytes are missing that the session learns of now.
+  var gapReason = GapRecord.Reason.lost
+  /// The stream offsets of the next bytes.
+  private(set) var offsets = (client: 0, server: 0)
+  /// Whether the next TLS record of a side begins at a frame, as far as is known.
+  private var startsFrame = (client: true, server: true)
+
+  init(isFromStart: Bool, limits: ProviderSession.Limits) {
+    session = ProviderSession(isFromStart: isFromStart, limits: limits)
+  }
+
+  /// What the connection is used for.
+  var service: Service {
+    switch session.service {
+    case .gateway: .gateway
+    case .channels: .channels
+    case .other, nil: .other
+    }
+  }
+
+  /// Bytes that it holds until more comes.
+  var heldBytes: Int { session.heldBytes + fates.heldBytes + waiting.count * MemoryLayout<ChannelRequestRecord>.stride }
+
+  /// Notes a piece of a side, and returns whether a TLS record begins with it that begins with a frame.
+  func begin(_ count: Int, _ side: HTTP2Side, at offset: Int) -> Bool {
+    let next = count < Self.fullRecord
+    switch side {
+    case .client:
+      defer { (offsets.client, startsFrame.client) = (offset + count, next) }
+      return startsFrame.client
+    case .server:
+      defer { (offsets.server, startsFrame.server) = (offset + count, next) }
+      return startsFrame.server
+    }
+  }
+
+  /// Notes missing bytes of a side.
+  func skip(_ length: Int, _ side: HTTP2Side, at offset: Int) {
+    let next = length < Self.mayHoldFullRecord
+    switch side {
+    case .client: (offsets.client, startsFrame.client) = (offset + length, next)
+    case .server: (offsets.server, startsFrame.server) = (offset + length, next)
+    }
+  }
+
+  // MARK: events
+
+  func note(_ token: Result<ProviderToken, ProviderToken.Problem>, number: Int) {
+    while tokens.count < number { tokens.append(nil) }
+    tokens[number - 1] = try? token.get()
+  }
+
+  func token(_ number: Int?) -> ProviderToken? {
+    guard let number, tokens.indices.contains(number - 1) else { return nil }
+    return tokens[number - 1]
+  }
+
+  func noteTableLoss(_ side: HTTP2Side) {
+    if side == .client { tableLosses.client += 1 } else { tableLosses.server += 1 }
+  }
+
+  /// Counts a rejected notification.
+  func noteRejection(_ status: Int, _ reason: String?) {
+    let name = reason ?? String(status)
+    let isKnown = rejections[name] != nil || rejections.count < Self.maximumReasons
+    rejections[isKnown ? name : "other", default: 0] += 1
+  }
+
+  /// Keeps a request until its answer comes. Returns one that is to be passed on without, beyond the limit.
+  func wait(_ record: ChannelRequestRecord, _ stream: UInt32) -> ChannelRequestRecord? {
+    guard waiting.count < Self.maximumWaiting else { return record }
+    waiting[stream] = record
+    return nil
+  }
+
+  /// The request of channel management that waits on a stream.
+  func takeWaiting(_ stream: UInt32) -> ChannelRequestRecord? { waiting.removeValue(forKey: stream) }
+
+  /// All that wait, in the order of their streams.
+  func takeAllWaiting() -> [ChannelRequestRecord] {
+    defer { waiting = [:] }
+    return waiting.sorted { $0.key < $1.key }.map(\.value)
+  }
+
+  /// Keeps the limit on streams, which is not known any more at the end if packets are missing.
+  func noteStreamLimit() { if let limit = session.streamLimit { lastStreamLimit = limit } }
+
+  /// The part of the connection's record that only HTTP/2 has.
+  var summary: HTTP2Summary {
+    var summary = HTTP2Summary()
+    summary.responses = session.responses
+    summary.rejections = rejections.sorted { $0.key < $1.key }.map { .init(name: $0.key, count: $0.value) }
+    summary.providerTokens = session.providerTokens.count
+    summary.openStreamsMaximum = session.openStreamsMaximum
+    summary.firstStreamLimit = session.firstStreamLimit
+    summary.lastStreamLimit = lastStreamLimit
+    (summary.goAways, summary.resets) = (session.goAways, session.resets)
+    (summary.clientTableLosses, summary.serverTableLosses) = tableLosses
+    return summary
+  }
+}
+
+/// Fates in the order in which streams are closed, which are passed on in the order of their notifications.
+struct DecidedFates {
+  private struct Range {
+    var last: Int
+    var fate: Fate
+    var cause: DiscardCause?
+  }
+
+  /// All before this one were passed on.
+  private var next = 0
+  /// Decided ones from `next` on, in order; the first may not be `next`.
+  private var ranges: [(first: Int, range: Range)] = []
+
+  var heldBytes: Int { ranges.count * MemoryLayout<(Int, Range)>.stride }
+
+  /// Adds a fate.
+  mutating func note(_ notification: Int, _ fate: Fate, _ cause: DiscardCause?) {
+    var (low, high) = (0, ranges.count)
+    // Most are the latest, or follow it.
+    if let last = ranges.last, last.first < notification { low = high }
+    while low < high {
+      let middle = (low + high) / 2
+      if ranges[middle].first < notification { low = middle + 1 } else { high = middle }
+    }
+    if low > 0, extends(ranges[low - 1].range, notification, fate, cause) {
+      ranges[low - 1].range.last = notification
+      guard low < ranges.count, ranges[low].first == notification + 1, ranges[low].range.fate == fate,
+        ranges[low].range.cause == cause
+      else { return }
+      ranges[low - 1].range.last = ranges[low].range.last
+      ranges.remove(at: low)
+    } else if low < ranges.count, ranges[low].first == notification + 1, ranges[low].range.fate == fate,
+      ranges[low].range.cause == cause
+    {
+      ranges[low].first = notification
+    } else {
+      ranges.insert((notification, Range(last: notification, fate: fate, cause: cause)), at: low)
+    }
+  }
+
+  private func extends(_ range: Range, _ notification: Int, _ fate: Fate, _ cause: DiscardCause?) -> Bool {
+    range.last + 1 == notification && range.fate == fate && range.cause == cause
+  }
+
+  /// Passes on those that no undecided one precedes.
+  mutating func release(_ connection: Int, _ pass: (FateRecord) -> Void) {
+    var count = 0
+    while count < ranges.count, ranges[count].first == next {
+      let range = ranges[count].range
+      pass(
+        FateRecord(connection: connection, first: next, last: range.last, fate: range.fate, cause: range.cause))
+      next = range.last + 1
+      count += 1
+    }
+    ranges.removeFirst(count)
+  }
+}
