@@ -137,14 +137,14 @@ struct DecodeCommandTests {
       let file = try command.run("decode", "--format", "csv", "--output", "records/", "plain-error.pcap")
       #expect(file.status == 0)
       let rows = try command.read("records/notification.csv").split(separator: "\n")
-      #expect(rows[0].contains(",length,fate,command,"))
-      #expect(rows[8].contains(",130,rejected,1,8,"))
-      #expect(try command.read("records/fate.csv") == "type,connection,first,last,fate\n")
+      #expect(rows[0].contains(",length,fate,discarded_by,command,"))
+      #expect(rows[8].contains(",130,rejected,,1,,8,"))
+      #expect(try command.read("records/fate.csv") == "type,connection,first,last,fate,discarded_by\n")
       let piped = try command.shell(#"cat plain-error.pcap | "$apnscope" decode --format csv --output records/ -"#)
       #expect(piped.status == 0)
       #expect(
         try command.read("records/fate.csv").hasSuffix(
-          "\nfate,1,7,7,rejected\nfate,1,8,33,discarded\nfate,2,0,31,unknown\n"))
+          "\nfate,1,7,7,rejected,\nfate,1,8,33,discarded,\nfate,2,0,31,unknown,\n"))
     }
   }
 
