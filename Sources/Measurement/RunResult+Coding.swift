@@ -3,7 +3,7 @@
 
 extension RunResult {
   private enum CodingKeys: String, CodingKey {
-    case schema, kind, measuredBy, started, environment, plan, replay, verdict, interrupted, merged, measuredS
+    case schema, kind, measuredBy, started, environment, labels, plan, replay, verdict, interrupted, merged, measuredS
     case notifications, sendings, schedule, rates, errorResponses, answers, feedback, connections, latency, batches
     case lossWindow, series, bins, phases, stalls, timeline, resources, warnings
   }
@@ -15,6 +15,7 @@ extension RunResult {
     measuredBy = try container.decodeIfPresent(Int.self, forKey: .measuredBy)
     started = try container.decode(String.self, forKey: .started)
     environment = try container.decode(Environment.self, forKey: .environment)
+    labels = try container.decodeIfPresent([String: String].self, forKey: .labels)
     plan = try container.decode([String: PlanValue].self, forKey: .plan)
     replay = try container.decodeIfPresent(Replay.self, forKey: .replay)
     verdict = try container.decode(Verdict.self, forKey: .verdict)
@@ -48,6 +49,7 @@ extension RunResult {
     try container.encodeIfPresent(measuredBy, forKey: .measuredBy)
     try container.encode(started, forKey: .started)
     try container.encode(environment, forKey: .environment)
+    try container.encodeIfPresent(labels, forKey: .labels)
     try container.encode(plan, forKey: .plan)
     try container.encodeIfPresent(replay, forKey: .replay)
     try container.encode(verdict, forKey: .verdict)

@@ -9,11 +9,9 @@ struct DissectorCommand: ParsableCommand {
     abstract: "Write a dissector of the protocol for Wireshark, in Lua.",
     discussion: """
       Wireshark and tshark then show notifications with their items, error responses and feedback tuples, in clear or \
-      within TLS of which they have the secrets, and have fields to filter by:
-
-        apns.command, apns.identifier, apns.expiration, apns.priority, apns.token, apns.token_length, apns.payload, \
-      apns.payload_length, apns.item, apns.item_length, apns.item_data, apns.frame_length, apns.status, \
-      apns.feedback.timestamp, apns.malformed
+      within TLS of which they have the secrets, and have the fields apns.command, apns.identifier, apns.expiration, \
+      apns.priority, apns.token, apns.token_length, apns.payload, apns.payload_length, apns.item, apns.item_length, \
+      apns.item_data, apns.frame_length, apns.status, apns.feedback.timestamp and apns.malformed to filter by.
 
       Ports are in Wireshark's preferences of "APNS"; on others the first bytes decide. The dissector knows no fates: \
       'annotate' writes them into a capture.

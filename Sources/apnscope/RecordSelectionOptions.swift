@@ -56,6 +56,9 @@ struct RecordSelectionOptions: ParsableArguments {
   var topics: [String] = []
 
   func validate() throws {
+    if let status = statuses.first(where: { $0 > 999 }) {
+      throw ValidationError("--status must be 0 to 255, or 100 to 999 over HTTP/2 (got \(status)).")
+    }
     let (isEmpty, isTimeOfDay) =
       switch (from?.moment, to?.moment) {
       case (.at(let from), .at(let to)): (from >= to, false)

@@ -29,7 +29,7 @@ struct OptionGrammarTests {
 
   @Test("Options that may be said several times are known as such")
   func repeating() throws {
-    #expect(names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold"])
+    #expect(names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold", "label"])
     #expect(
       names(try OptionGrammar(of: Simulate.self), isRepeating) == ["reject", "wrong-environment", "expect", "until"])
   }

@@ -103,7 +103,7 @@ struct SelectionCommandTests {
     "What cannot be asked for is refused",
     arguments: [
       ("--from yesterday", "a time as"), ("--from 25:00", "a time as"), ("--token xyz", "hexadecimal digits"),
-      ("--fate lost", "accepted"), ("--type summary", "notification"), ("--status 256", "256"),
+      ("--fate lost", "accepted"), ("--type summary", "notification"), ("--status 1000", "1000"),
       ("--identifier -1", "identifier"), ("--connection 3..1", "whole number"), ("--limit 0", "must be at least 1"),
       ("--to 5", "5s"), ("--from 2s --to 2s", "--to must be later than --from"),
       ("--from 23:00 --to 01:00", "give the date of another day"),

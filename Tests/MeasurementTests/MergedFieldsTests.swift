@@ -117,6 +117,7 @@ struct MergedFieldsTests {
     part.environment = environment(number)
     part.plan = ["segment": .text("\(number)/2"), "connections": .number(Double(number))]
     part.replay = .init()
+    part.labels = ["number": "\(number)", "both": "same"]
     part.replay?.notifications = number
     part.replay?.lengthS = Double(number)
     part.replay?.skippedRecords = number
