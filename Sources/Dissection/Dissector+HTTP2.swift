@@ -162,11 +162,14 @@ extension Dissector {
   /// Of a setting that is repeated the last value holds.
   private func values(of settings: [Setting]) -> [SettingsRecord.Value] {
     var values: [SettingsRecord.Value] = []
+    // A frame may have 10,922 different ones.
+    var places: [String: Int] = [:]
     for setting in settings {
       let value = SettingsRecord.Value(name: setting.name.description, value: Int(setting.value))
-      if let place = values.firstIndex(where: { $0.name == value.name }) {
+      if let place = places[value.name] {
         values[place] = value
       } else {
+        places[value.name] = values.count
         values.append(value)
       }
     }
