@@ -63,12 +63,12 @@ extension Dissector {
     guard case .http2(let reader) = connection.reading else { return }
     let side = http2Side(connection, fromHigh)
     let startsFrame = reader.begin(bytes.byteCount, side, at: offset)
-    let before = reader.session.heldBytes
+    let before = reader.heldBytes
     reader.session.read(
       bytes, from: side, at: offset, arrival: Arrival(mark), startsRecord: connection.tls != nil && startsFrame
     ) { take($0, $1, reader, connection) }
     // A few bytes can open a stream, or refer to a long field.
-    memory.add(max(0, reader.session.heldBytes - before - bytes.byteCount))
+    memory.add(max(0, reader.heldBytes - before - bytes.byteCount))
     reader.noteStreamLimit()
     releaseFates(reader, connection)
   }
@@ -99,6 +99,7 @@ extension Dissector {
   mutating func dropHTTP2(_ connection: Connection, _ mark: CapturePosition, _ reader: HTTP2Reader) {
     reader.gapReason = .givenUp
     reader.session.drop(at: reader.offsets, arrival: Arrival(mark)) { take($0, $1, reader, connection) }
+    for record in reader.takeAllWaiting() { output.sink.receive(.channelRequest(record)) }
     releaseFates(reader, connection)
   }
 

@@ -23,6 +23,8 @@ final class HTTP2Reader {
   var fates = DecidedFates()
   /// Requests of channel management without an answer, by stream.
   private var waiting: [UInt32: ChannelRequestRecord] = [:]
+  /// The bytes of their texts, which table entries may make long.
+  private var waitingBytes = 0
   private var rejections: [String: Int] = [:]
   private var lastStreamLimit: Int?
   /// How often each side's header table was lost.
@@ -48,7 +50,9 @@ final class HTTP2Reader {
   }
 
   /// Bytes that it holds until more comes.
-  var heldBytes: Int { session.heldBytes + fates.heldBytes + waiting.count * MemoryLayout<ChannelRequestRecord>.stride }
+  var heldBytes: Int { session.heldBytes + fates.heldBytes + waitingHeldBytes }
+  /// The part of `heldBytes` that are requests of channel management.
+  var waitingHeldBytes: Int { waiting.count * MemoryLayout<ChannelRequestRecord>.stride + waitingBytes }
 
   /// Notes a piece of a side, and returns whether a TLS record begins with it that begins with a frame.
   func begin(_ count: Int, _ side: HTTP2Side, at offset: Int) -> Bool {
@@ -98,16 +102,21 @@ final class HTTP2Reader {
   /// Keeps a request until its answer comes. Returns one that is to be passed on without, beyond the limit.
   func wait(_ record: ChannelRequestRecord, _ stream: UInt32) -> ChannelRequestRecord? {
     guard waiting.count < Self.maximumWaiting else { return record }
-    waiting[stream] = record
+    if let replaced = waiting.updateValue(record, forKey: stream) { waitingBytes -= replaced.textBytes }
+    waitingBytes += record.textBytes
     return nil
   }
 
   /// The request of channel management that waits on a stream.
-  func takeWaiting(_ stream: UInt32) -> ChannelRequestRecord? { waiting.removeValue(forKey: stream) }
+  func takeWaiting(_ stream: UInt32) -> ChannelRequestRecord? {
+    guard let record = waiting.removeValue(forKey: stream) else { return nil }
+    waitingBytes -= record.textBytes
+    return record
+  }
 
   /// All that wait, in the order of their streams.
   func takeAllWaiting() -> [ChannelRequestRecord] {
-    defer { waiting = [:] }
+    defer { (waiting, waitingBytes) = ([:], 0) }
     return waiting.sorted { $0.key < $1.key }.map(\.value)
   }
 
@@ -184,5 +193,12 @@ struct DecidedFates {
       count += 1
     }
     ranges.removeFirst(count)
+  }
+}
+
+extension ChannelRequestRecord {
+  /// The bytes of the texts that the client chose.
+  fileprivate var textBytes: Int {
+    [bundle, channelID, requestID].reduce(0) { $0 + ($1?.utf8.count ?? 0) }
   }
 }

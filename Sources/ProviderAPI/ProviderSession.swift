@@ -181,7 +181,8 @@ public struct ProviderSession: Sendable {
   ) {
     state.now = arrival
     reader.drop(at: offsets, arrival: arrival, into: &state)
-    state.freeSpare()
+    // What happened comes first: freeing the spare memory empties the queue.
     state.handOut(receive)
+    state.freeSpare()
   }
 }
