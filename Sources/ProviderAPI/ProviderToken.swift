@@ -87,14 +87,42 @@ public struct ProviderToken: Sendable, Hashable {
     signatureForm = Self.form(signature)
   }
 
-  /// Whether a value has three parts as a token has, of which the first begins as a header in JSON does.
-  static func isInside(_ value: RawSpan) -> Bool {
-    guard value.byteCount >= 16 else { return false }
-    for offset in 0..<value.byteCount - 2 where value.holds("eyJ", at: offset) {
-      guard let first = value.firstOffset(of: UInt8(ascii: "."), from: offset) else { return false }
-      return value.firstOffset(of: UInt8(ascii: "."), from: first + 1) != nil
+  /// Whether a text has three parts as a token has: two points between base64url, of which the last part may be a
+  /// signature, or the first begins as a header in JSON does.
+  static func isInside(_ text: RawSpan) -> Bool {
+    guard text.byteCount >= 16 else { return false }
+    // The lengths of the latest parts that points separate, and where the first of them begins.
+    var (first, second, third) = (0, 0, 0)
+    var begins = (0, 0, 0)
+    for offset in 0..<text.byteCount {
+      let byte = text.byte(at: offset)
+      if Base64URL.isDigit(byte) {
+        third += 1
+        continue
+      }
+      if holdsToken(text, (first, second, third), at: begins.0) { return true }
+      if byte == UInt8(ascii: ".") {
+        (first, second, third) = (second, third, 0)
+        begins = (begins.1, begins.2, offset + 1)
+      } else {
+        (first, second, third) = (0, 0, 0)
+        begins = (offset + 1, offset + 1, offset + 1)
+      }
     }
-    return false
+    return holdsToken(text, (first, second, third), at: begins.0)
+  }
+
+  // A topic has parts like these, but its first ones are short, and few of its last ones are long.
+  /// The fewest letters of a part that is taken for a signature, and of one before it.
+  private static let (shortestSignature, shortestPart) = (40, 10)
+  /// The fewest letters of a header: {"alg":"none"} has 19.
+  private static let shortestHeader = 16
+
+  private static func holdsToken(_ text: RawSpan, _ lengths: (Int, Int, Int), at start: Int) -> Bool {
+    guard lengths.1 > 0, lengths.2 > 0 else { return false }
+    if min(lengths.0, lengths.1) >= shortestPart, lengths.2 >= shortestSignature { return true }
+    // "{" and what follows it.
+    return lengths.0 >= shortestHeader && text.holds("ey", at: start)
   }
 
   private static func form(_ signature: [UInt8]) -> SignatureForm {
@@ -107,6 +135,16 @@ public struct ProviderToken: Sendable, Hashable {
 
 /// Base64url without padding (RFC 4648 section 5).
 enum Base64URL {
+  @inline(__always)
+  static func isDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+      true
+    default: false
+    }
+  }
+
   /// The decoded bytes; `nil` for other characters, or an impossible length. Padding at the end is taken.
   static func decoded(_ text: RawSpan) -> [UInt8]? {
     var end = text.byteCount

@@ -23,7 +23,16 @@ struct RequestReading {
         hasUnknownName = true
         continue
       }
-      take(fields.name(of: field), fields.value(of: field), field, &request, &bytes, &tokens)
+      let (name, value) = (fields.name(of: field), fields.value(of: field))
+      // A credential in another field is none the less one: that field is as if its value were lost.
+      var field = field
+      let isItsOwn = name.byteCount == 13 && name.holds("authorization", at: 0)
+      if !isItsOwn, field.isValueKnown, ProviderToken.isInside(value) { field.isValueKnown = false }
+      guard !ProviderToken.isInside(name) else {
+        request.uncertain.insert(.headers)
+        continue
+      }
+      take(name, value, field, &request, &bytes, &tokens)
     }
     takeTarget(&request, &bytes)
     // A field of an unknown name can be any that is not there.
@@ -115,8 +124,6 @@ struct RequestReading {
       request.uncertain.insert(.headers)
       return
     }
-    // A credential in a field of another name is none the less one.
-    guard !ProviderToken.isInside(value) else { return }
     let name = keep(name, &bytes)
     request.headers.append(.init(name: name, value: keep(value, &bytes)))
   }

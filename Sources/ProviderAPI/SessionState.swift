@@ -258,6 +258,11 @@ struct SessionState: Sendable, ConnectionHandler {
         continue
       }
       let (name, value) = (fields.name(of: field), fields.value(of: field))
+      // A credential that comes back is one.
+      guard !ProviderToken.isInside(value) else {
+        response.isUncertain = true
+        continue
+      }
       switch name.byteCount {
       case 7 where name.holds(":status", at: 0):
         if response.status == nil { response.status = DecimalText.number(value).flatMap { Int(exactly: $0) } }

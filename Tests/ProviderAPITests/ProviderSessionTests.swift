@@ -137,6 +137,49 @@ private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991
     #expect(session.goAways == 2)
   }
 
+  @Test(
+    "A provider token is in nothing that is told, whatever field it stands in",
+    arguments: [
+      "apns-topic", "apns-id", "apns-collapse-id", "apns-push-type", "apns-channel-id", "apns-request-id", "x-a",
+    ])
+  func misplaced(name: String) {
+    var talk = Conversation()
+    talk.push(1, Conversation.fields(token, jwt: nil, more: [(name, "Bearer " + ProviderJWT.first)]))
+    let spaced = ProviderJWT.base64(#"{ "alg":"ES256"}"#) + "." + ProviderJWT.base64(#"{"iss":"A"}"#) + "."
+    talk.push(3, Conversation.fields(token + "?a=" + ProviderJWT.first, jwt: nil, topic: spaced + ProviderJWT.secret))
+    talk.answer(1, 200, [("apns-id", ProviderJWT.first)])
+    let (_, log) = talk.read()
+    #expect(log.requests.count == 2 && log.fates.count == 2)
+    #expect(!log.everything.contains(ProviderJWT.secret))
+  }
+
+  @Test(
+    "Long topics are none",
+    arguments: [
+      "com.example.tide.voip", "eyes.example.tide",
+      "com.example-company.a-very-very-very-very-very-long-name-of-an-app",
+    ])
+  func topics(topic: String) {
+    var talk = Conversation()
+    talk.push(1, Conversation.fields(token, topic: topic))
+    let (_, log) = talk.read()
+    #expect(log.requests.first?.fields["topic"] == topic)
+  }
+
+  @Test("A session that gives up tells first what has happened")
+  func givenUp() {
+    var talk = Conversation()
+    talk.push(1, Conversation.fields(token))
+    talk.push(3, Conversation.fields(token))
+    var (session, log) = (ProviderSession(), ProviderLog())
+    let (client, server) = (talk.bytes(of: .client), talk.bytes(of: .server))
+    let arrival = Arrival(time: 0, packet: 1)
+    session.read(server.rawBytes, from: .server, at: 0, arrival: arrival, into: &log)
+    session.read(client.rawBytes, from: .client, at: 0, arrival: arrival, into: &log)
+    session.drop(at: (client.count, server.count), arrival: arrival) { log.receive($0, $1) }
+    #expect(log.fates.map(\.fate) == [.unknown, .unknown] && log.requests.count == 2)
+  }
+
   @Test("A last stream below one with an answer proves nothing of the streams between", arguments: [false, true])
   func untrueLastStream(isAnswerFirst: Bool) {
     var talk = Conversation()
