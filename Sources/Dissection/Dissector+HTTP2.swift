@@ -213,7 +213,7 @@ extension Dissector {
     if request.hasAuthorization { return .token }
     guard !request.uncertain.contains(.trust), let tls = connection.tls else { return nil }
     if tls.clientSubject != nil { return .certificate }
-    return connection.startWasCaptured && tls.isResumed != true ? ProviderTrust.none : nil
+    return tls.presentsNoCertificate ? ProviderTrust.none : nil
   }
 
   private mutating func take(

@@ -163,8 +163,8 @@ struct SessionState: Sendable, ConnectionHandler {
     case .other: if service == nil { service = .other }
     case .unknown: break
     }
-    // What is unknown on a connection that is used for something else is that.
-    guard target.isNotification || target == .unknown && (service == nil || service == .gateway) else { return }
+    // A request whose path is lost is a notification only where others are: other services have requests as well.
+    guard target.isNotification || target == .unknown && service == .gateway else { return }
     exchanges[slot].request.notification = notifications
     exchanges[slot].response?.notification = notifications
     notifications += 1

@@ -15,6 +15,8 @@ extension TLSStream {
       direction.negotiation.hasServerHelloDone = true
     case .clientKeyExchange where isClient:
       keep(message, direction)
+      // Up to TLS 1.2 a certificate comes before it.
+      if direction.negotiation.clientHello != nil, !direction.records.hadGap { hasReadClientHandshake = true }
       receive(keyExchange: message, direction)
     case .newSessionTicket where !isClient:
       let version: TLSVersion = direction.isModern ? .tls13 : .tls12
@@ -32,7 +34,13 @@ extension TLSStream {
       direction.negotiation.acceptsEarlyData = extensions.earlyData
       chosenProtocol = chosenProtocol ?? extensions.applicationProtocols.first
     case .endOfEarlyData where direction.keys.active?.stage == .early: direction.keys.leave(.early)
-    case .finished where direction.keys.active?.stage == .handshake: direction.keys.leave(.handshake)
+    case .finished where direction.keys.active?.stage == .handshake:
+      if isClient, !direction.records.hadGap, let hello = direction.negotiation.serverHello,
+        !hello.extensions.selectsPreSharedKey
+      {
+        hasReadClientHandshake = true
+      }
+      direction.keys.leave(.handshake)
     case .keyUpdate where direction.keys.active?.stage == .data && direction.isModern: updateKeys(direction)
     case .helloRetryRequest where !isClient: direction.negotiation.noteRetryRequest()
     case .helloRequest: break
@@ -94,6 +102,7 @@ extension TLSStream {
   private func receive(certificate message: HandshakeMessage, _ direction: TLSDirection) {
     guard let der = CertificateMessage.first(message.body, direction.isModern ? .tls13 : .tls12) else { return }
     if direction.side == .client {
+      hasClientCertificate = true
       clientCertificate = Certificate(der: der).map(ClientCertificate.init) ?? clientCertificate
     } else {
       direction.negotiation.serverCertificate = der

@@ -18,6 +18,12 @@ public final class TLSStream {
   /// Whom the client's certificate names, once it was read.
   package var clientSubject: String? { clientCertificate?.subject }
   var clientCertificate: ClientCertificate?
+  /// A certificate was in the client's handshake, whether or not it can be read.
+  var hasClientCertificate = false
+  /// All of the client's handshake was read up to where a certificate would have been, in one that resumes no session.
+  var hasReadClientHandshake = false
+  /// Whether the client certainly presented no certificate.
+  package var presentsNoCertificate: Bool { hasReadClientHandshake && !hasClientCertificate }
   package var isResumed: Bool?
   var alert: String?
   /// The ServerHello of the first handshake, in case a later one never gets keys.
