@@ -40,7 +40,7 @@ final class HTTP2Reader {
     session = ProviderSession(isFromStart: isFromStart, limits: limits)
   }
 
-  /// What the connection is used for.
+  /// The use of the connection.
   var service: Service {
     switch session.service {
     case .gateway: .gateway

@@ -14,7 +14,7 @@ public struct Threshold: Sendable, Equatable {
   public var bound: Double
   /// Whether a run ends in which it does not hold: `,abort` behind the expression.
   public var aborts: Bool
-  /// What the user wrote.
+  /// The argument as written by the user.
   public var argument: String { expression + (aborts ? ",abort" : "") }
 
   /// The metrics by name; `nil` when there was nothing to measure, e.g. a latency without a response.

@@ -33,7 +33,7 @@ public struct ProviderSession: Sendable {
     public init() {}
   }
 
-  /// What the connection is used for, by the paths of its requests.
+  /// The use of the connection, by the paths of its requests.
   public enum Service: Sendable, Hashable {
     /// Notifications.
     case gateway
@@ -75,7 +75,7 @@ public struct ProviderSession: Sendable {
   /// The different provider tokens in the order of their first use, at most `Limits.providerTokens`; one that cannot be
   /// read has a problem.
   public var providerTokens: [Result<ProviderToken, ProviderToken.Problem>] { state.tokens.list }
-  /// What the connection is used for; `nil` before the first request whose path is known.
+  /// The use of the connection; `nil` before the first request whose path is known.
   public var service: Service? { state.service }
   /// The most streams that were open at once.
   public var openStreamsMaximum: Int { state.openStreamsMaximum }

@@ -49,7 +49,7 @@ public struct ProviderToken: Sendable, Hashable {
   /// The longest value that is read.
   static let longest = 4_096
 
-  /// What a record says of a token.
+  /// The token, with the members that records have.
   package init(keyID: String?, teamID: String?, issuedAt: Int?) {
     (self.keyID, self.teamID, self.issuedAt) = (keyID, teamID, issuedAt)
     signatureForm = .other

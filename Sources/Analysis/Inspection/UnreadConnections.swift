@@ -44,7 +44,7 @@ struct UnreadConnections {
       if !tls.isDecrypted, tls.problem.map({ $0 == TLSStream.noSecrets }) ?? true { withoutSecret += 1 }
     }
     if record.tls?.isDecrypted == false, !speaksOther { return }
-    // What was read of HTTP/2 is in the counts of its requests.
+    // HTTP/2 that was read is in the counts of its requests.
     if record.http2 != nil, record.service != .other { return }
     let kind = Kind(port: record.server?.port ?? 0, other: record.otherProtocol)
     switch record.service {

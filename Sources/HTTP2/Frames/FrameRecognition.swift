@@ -2,7 +2,7 @@ import Bytes
 
 /// Recognises HTTP/2 by the bytes of one direction.
 public enum FrameRecognition {
-  /// What bytes are.
+  /// The result of a look at bytes.
   public enum Verdict: Sendable, Hashable {
     /// HTTP/2; the sender is `nil` if the bytes do not tell.
     case yes(sender: FrameReader.Side?)

@@ -136,7 +136,7 @@ extension Schema {
     unit: .milliseconds, when: "both times are known", since: "0.3")
   private static let uncertain = Field(
     "uncertain", .array(.text),
-    "Fields that are absent here and may be there, since what they refer to is lost; `headers`: those that no field has.",
+    "Fields that are absent here and may be there: the entries that they refer to are lost, or they hold a credential; `headers`: those that no field has.",
     when: "there are any", since: "0.3")
 
   private static let notification: [Field] = [
@@ -170,7 +170,7 @@ extension Schema {
       "trust",
       .values([
         "token": "By the provider token of the request.", "certificate": "By the certificate of the connection.",
-        "none": "By nothing: there is neither.",
+        "none": "By nothing: no provider token, and a handshake that was read without a certificate.",
       ]), "How the provider is trusted.", when: "over HTTP/2, if it is known", since: "0.3"),
     Field("provider_token", .object(providerToken), "The provider token.", when: "there is one", since: "0.3"),
     Field(
@@ -276,7 +276,7 @@ extension Schema {
       .values([
         "create": "A channel is created.", "read": "A channel is read.", "delete": "A channel is deleted.",
         "read_all": "All channels of the app are read.",
-      ]), "What is asked for."),
+      ]), "The action that the request asks for."),
     status,
     Field("bundle", .text, "The bundle identifier in the path."),
     channelID, requestID, reason, answerLatency,

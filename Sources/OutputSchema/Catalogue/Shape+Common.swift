@@ -51,7 +51,7 @@ extension Shape {
       "An error response with another status than 10 and 0 names it. Over HTTP/2: its answer has another status.",
     "discarded":
       "Sent after a rejected notification, or after the one that a shutdown names: the gateway ignored it. Over HTTP/2: it was certainly not processed.",
-    "unknown": "No error response proves anything about it: it was accepted or lost. Over HTTP/2: it has no answer.",
+    "unknown": "No error response proves anything about it: it was accepted or lost. Over HTTP/2: nothing tells.",
   ])
 
   static let gapReason = values([

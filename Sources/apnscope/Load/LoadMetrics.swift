@@ -68,7 +68,7 @@ extension LoadSnapshot {
 }
 
 extension ResultOptions {
-  /// What distinguishes this run from others: 1 with labels, for joins in queries.
+  /// The metric that distinguishes this run from others: 1 with labels, for joins in queries.
   func info(_ plan: LoadPlan) -> Metric {
     var values: [Metric.LabelName: String] = [
       "version": Apnscope.version, "seed": "\(plan.workload.seed)",
