@@ -276,6 +276,8 @@ struct SessionState: Sendable, ConnectionHandler {
       default: break
       }
     }
+    // Only answers to notifications have these.
+    if service == nil, response.apnsID.isPresent || response.apnsUniqueID.isPresent { service = .gateway }
     exchanges[slot].response = response
     keptBytes += bytes.count - exchanges[slot].responseBytes.count
     exchanges[slot].responseBytes = bytes

@@ -33,8 +33,10 @@ struct HTTP2Line {
     words.append((isClient, Array(copying: writer.bytes)))
   }
 
-  /// A request and its answer.
-  mutating func push(_ stream: UInt32, path: String = "/3/device/" + token, status: String = "200") {
+  /// A request and its answer, which has an apns-id if it is of APNs.
+  mutating func push(
+    _ stream: UInt32, path: String = "/3/device/" + token, status: String = "200", isOfAPNs: Bool = true
+  ) {
     var block = ByteWriter(capacity: 512)
     client.beginBlock(&block)
     let fields: [(String, String, HPACKEncoder.Indexing)] = [
@@ -52,12 +54,16 @@ struct HTTP2Line {
     var answer = ByteWriter(capacity: 64)
     server.beginBlock(&answer)
     server.write(Array(":status".utf8).rawBytes, Array(status.utf8).rawBytes, .incremental, to: &answer)
+    if isOfAPNs {
+      let id = "eabeae54-14a8-11e5-b60b-1697f925ec7b"
+      server.write(Array("apns-id".utf8).rawBytes, Array(id.utf8).rawBytes, .withoutIndexing, to: &answer)
+    }
     write(false) { $0.writeFrame(.headers, flags: [.endHeaders, .endStream], stream: stream, answer.bytes) }
   }
 
-  static func pushes(_ count: Int) -> HTTP2Line {
+  static func pushes(_ count: Int, isOfAPNs: Bool = true) -> HTTP2Line {
     var line = HTTP2Line()
-    for number in 0..<count { line.push(UInt32(2 * number + 1)) }
+    for number in 0..<count { line.push(UInt32(2 * number + 1), isOfAPNs: isOfAPNs) }
     return line
   }
 }
@@ -147,6 +153,14 @@ struct HTTP2RecognitionTests {
     #expect(seen.summaries.map(\.responses) == [isClient ? 0 : 2])
     #expect(seen.requests.count == 2)
     #expect(seen.requests.allSatisfy { ($0.token == nil) != isClient })
+  }
+
+  @Test("Answers of another service are answers, and no notifications")
+  func otherService() throws {
+    let bytes = HTTP2Line.pushes(2, isOfAPNs: false).words.filter { !$0.isClient }.flatMap(\.bytes)
+    let seen = try withTemporaryFile(bytes) { try dissect($0, DissectionOptions()) }
+    #expect(seen.summaries.map(\.responses) == [2])
+    #expect(seen.requests.isEmpty && seen.connections.first?.fates.accepted ?? 0 == 0)
   }
 
   @Test("No record of damage has the bytes of a header field")
