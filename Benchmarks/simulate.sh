@@ -59,15 +59,15 @@ wait_for_address() {
 # User and system time of the server so far, in clock ticks, of threads that have ended too.
 ticks() { sed 's/.*) //' "/proc/$server/stat" | cut -d ' ' -f 12,13 | { read -r user system; echo $((user + system)); }; }
 
-# What the server says at its end that it got: notifications, those of them that were good, and those that its records or
-# its verdict have.
-count_sink() { tail -n 1 "$work/server.out" | { read -r got rest; echo "$got $got $got"; }; }
+# The books of the server at its end: notifications, the good ones, and those in its records or its verdict; "-" without
+# either.
+count_sink() { tail -n 1 "$work/server.out" | { read -r got rest; echo "$got $got -"; }; }
 count_simulate() {
   python3 -c '
 import json, sys
 ledger = json.load(sys.stdin)
 gateway = ledger["gateway"]
-observed = ledger.get("records", {}).get("notifications", ledger.get("verdict", {}).get("sendings", gateway["received"]))
+observed = ledger.get("records", {}).get("notifications", ledger.get("verdict", {}).get("sendings", "-"))
 print(gateway["received"], gateway["accepted"], observed)' < "$work/ledger.json"
 }
 count_records() { count_simulate; }
@@ -98,7 +98,10 @@ measure() {
     fail "at $1, $sent were sent, $received were received and $accepted accepted"
   awk -v ticks=$((after - before)) -v hz="$ticks_per_second" -v n="$sent" -v seconds="$seconds" \
     -v observed="$observed" \
-    'BEGIN { printf "%.2f %.0f %.1f\n", ticks / hz / n * 1e9, n / seconds, 100 * observed / n }' >> "$work/$1.runs"
+    'BEGIN {
+      share = observed == "-" ? "-" : sprintf("%.1f", 100 * observed / n)
+      printf "%.2f %.0f %s\n", ticks / hz / n * 1e9, n / seconds, share
+    }' >> "$work/$1.runs"
 }
 
 # Prints a load's row: medians of both servers.
@@ -113,9 +116,11 @@ row() {
 
 # Prints the row of a simulator that observes, beside one that does not.
 observed_row() {
+  local share=-
+  grep -q -- '-$' "$work/$1-12-64-1.runs" || share="$(median "$1-12-64-1" 3) %"
   awk -v label="$2" -v plain="$(median simulate-12-64-1)" -v observed="$(median "$1-12-64-1")" \
-    -v rate="$(median "$1-12-64-1" 2)" -v share="$(median "$1-12-64-1" 3)" '
-    BEGIN { printf "%-36s %10.1f %10.1f %8.2f %10.2f %9s %%\n", label, plain, observed, observed / plain, rate / 1e6, share }'
+    -v rate="$(median "$1-12-64-1" 2)" -v share="$share" '
+    BEGIN { printf "%-36s %10.1f %10.1f %8.2f %10.2f %11s\n", label, plain, observed, observed / plain, rate / 1e6, share }'
 }
 
 bench() {
