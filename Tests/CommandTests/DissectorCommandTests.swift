@@ -19,7 +19,8 @@ struct DissectorCommandTests {
     return names.filter { name in endings.contains { name.hasSuffix("." + $0) } }.sorted()
   }()
 
-  /// The fields of a connection, each with its values in their order.
+  /// The fields of one direction of a connection, each with its values in their order. What crossed in the other
+  /// direction has no order beside them: `decode` writes an error response after the notifications that it discards.
   private typealias Values = [String: [String]]
 
   private static let fields = [
@@ -27,32 +28,32 @@ struct DissectorCommandTests {
     "apns.payload", "apns.status", "apns.feedback.timestamp",
   ]
 
-  /// What tshark shows, by connection.
+  /// What tshark shows, by connection and direction.
   private func shown(_ name: String, _ command: Command, filter: String = "apns") throws -> [Values] {
     let keys = Command.traces.appending(path: name + ".keys").path
     var arguments = [
       "-X", "lua_script:\(command.folder.path)/apns.lua", "-r", Command.traces.appending(path: name).path,
       "-o", "tcp.reassemble_out_of_order:TRUE", "-T", "fields", "-E", "aggregator=\u{1}", "-Y", filter,
-      "-e", "tcp.stream",
+      "-e", "tcp.stream", "-e", "tcp.srcport",
     ]
     if FileManager.default.fileExists(atPath: keys) { arguments += ["-o", "tls.keylog_file:\(keys)"] }
     for field in Self.fields { arguments += ["-e", field] }
     // 2: a file that is cut.
     let output = try ExternalTool.run("tshark", arguments, statuses: [0, 2])
-    var streams: [Substring: Values] = [:]
+    var streams: [ArraySlice<Substring>: Values] = [:]
     for line in String(decoding: output, as: UTF8.self).split(separator: "\n") {
       let columns = line.split(separator: "\t", omittingEmptySubsequences: false)
-      for (field, values) in zip(Self.fields, columns.dropFirst()) where !values.isEmpty {
-        streams[columns[0], default: [:]][field, default: []] += values.split(separator: "\u{1}").map(String.init)
+      for (field, values) in zip(Self.fields, columns.dropFirst(2)) where !values.isEmpty {
+        streams[columns.prefix(2), default: [:]][field, default: []] += values.split(separator: "\u{1}").map(String.init)
       }
     }
     return Array(streams.values)
   }
 
-  /// What `decode` wrote, by connection, as tshark writes it; and whether something is missing or malformed.
+  /// What `decode` wrote, by connection and direction, as tshark writes it; and whether something is missing or malformed.
   private func decoded(_ name: String) throws -> (connections: [Values], isDamaged: Bool) {
     let text = try String(contentsOf: Command.traces.appending(path: name + ".jsonl"), encoding: .utf8)
-    var connections: [Int: Values] = [:]
+    var connections: [[Int]: Values] = [:]
     var isDamaged = false
     for line in text.split(separator: "\n") {
       let record = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
@@ -64,7 +65,7 @@ struct DissectorCommandTests {
       }
       func note(_ field: String, _ value: String?) {
         guard let value, !value.isEmpty else { return }
-        connections[number, default: [:]]["apns." + field, default: []].append(value)
+        connections[[number, type == "notification" ? 0 : 1], default: [:]]["apns." + field, default: []].append(value)
       }
       for field in ["command", "identifier", "priority", "status", "payload_length"] {
         note(field, (record[field] as? Int).map(String.init))
