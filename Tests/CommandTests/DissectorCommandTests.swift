@@ -44,7 +44,8 @@ struct DissectorCommandTests {
     for line in String(decoding: output, as: UTF8.self).split(separator: "\n") {
       let columns = line.split(separator: "\t", omittingEmptySubsequences: false)
       for (field, values) in zip(Self.fields, columns.dropFirst(2)) where !values.isEmpty {
-        streams[columns.prefix(2), default: [:]][field, default: []] += values.split(separator: "\u{1}").map(String.init)
+        streams[columns.prefix(2), default: [:]][field, default: []] +=
+          values.split(separator: "\u{1}").map(String.init)
       }
     }
     return Array(streams.values)
