@@ -168,7 +168,9 @@ private final class Statement {
         unsafe apnscope_bind_text(pointer, index, $0.baseAddress, UInt64($0.count))
       }
     case .blob(let bytes):
-      return bytes.withUnsafeBytes { unsafe apnscope_bind_blob(pointer, index, $0.baseAddress, UInt64($0.count)) }
+      return unsafe bytes.withUnsafeBytes {
+        unsafe apnscope_bind_blob(pointer, index, $0.baseAddress, UInt64($0.count))
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Bytes
 import CommandFiles
+import Glibc
 import InterfaceCapture
 import Measurement
 import Pipeline
@@ -32,6 +33,7 @@ struct Apnscope: AsyncParsableCommand {
         How much does it take?   load sends notifications at a set rate or as
                                  fast as possible and reports the fate of each;
                                  merge joins results of several machines;
+                                 result shows one again, or as CSV;
                                  capacity finds the highest sustained rate.
         Is it better now?        compare separates changes from chance, history
                                  lists stored results, report makes a page.
@@ -53,13 +55,15 @@ struct Apnscope: AsyncParsableCommand {
     version: Environment.build(version, commit),
     subcommands: [
       Decode.self, Inspect.self, Follow.self, Annotate.self, Redact.self, Lint.self, Render.self, Simulate.self,
-      Load.self, Merge.self, Compare.self, Capacity.self, Report.self, History.self, IdentityCommand.self,
+      Load.self, Merge.self, ResultCommand.self, Compare.self, Capacity.self, Report.self, History.self,
+      IdentityCommand.self,
       SchemaCommand.self, DissectorCommand.self, DemoCommand.self,
     ])
 
   static func main() async {
     Descriptors.requireSome()
     refuseUnknownCommand(Array(CommandLine.arguments.dropFirst()))
+    showShortHelp(Array(CommandLine.arguments.dropFirst()))
     do {
       var command = try await parsed(ArgumentBytes.arguments)
       do {
@@ -99,6 +103,17 @@ struct Apnscope: AsyncParsableCommand {
       }
       throw error
     }
+  }
+
+  /// Shows the short help of a command, and exits, if it is asked for.
+  private static func showShortHelp(_ arguments: [String]) {
+    guard let name = arguments.first, ShortHelp.isAsked(by: arguments),
+      let command = configuration.subcommands.first(where: { $0._commandName == name }),
+      let help = try? ShortHelp(
+        of: command, named: name, usage: usageString(for: command), columns: Terminal.columns(of: STDOUT_FILENO))
+    else { return }
+    print(help.text)
+    exit(withError: ExitCode.success)
   }
 
   /// The library would report the rest as unexpected arguments, without a suggestion.

@@ -81,6 +81,7 @@ struct Decode: ParsableCommand {
     var format = Format.jsonl
 
     @Option(
+      name: .shortAndLong,
       help: ArgumentHelp(
         "Where to write. A directory when it exists or ends with a slash. Default, and -: standard output.",
         valueName: "path"), completion: .file())

@@ -83,6 +83,14 @@ struct Inspect: ParsableCommand {
 
     @Flag(help: "Exit with 65 when anything is missing, malformed or not decrypted, or nothing was read.")
     var strict = false
+
+    @Option(
+      name: .shortAndLong,
+      help: ArgumentHelp("Write to this file. Default, and -: standard output.", valueName: "file"),
+      completion: .file())
+    var output: String?
+
+    @OptionGroup var colour: ColourOption
   }
 
   @OptionGroup(title: "Display") var view: ViewOptions
@@ -112,13 +120,18 @@ struct Inspect: ParsableCommand {
     }
     if rows < 0 || rows > 10_000 { throw ValidationError("--rows must be 0 to 10000 (got \(rows)).") }
     try refuseConflicts(
-      reading: recordings.inputs + secrets.files + redacting.files, writing: [FilesInUse.standardOutput])
+      reading: recordings.inputs + secrets.files + redacting.files,
+      writing: [view.output.map { ("--output", $0) } ?? FilesInUse.standardOutput])
   }
 
   private func text(of report: InspectionReport) throws -> String {
     switch format {
-    case .text: InspectionText(report, rows: rows).text + (view.every == nil ? "" : "\n")
-    case .json: try InspectionDocument(report).jsonDocument() + "\n"
+    case .text:
+      let layout =
+        OutputFile.file(view.output) == nil ? view.colour.layout : TextLayout(columns: nil, isColoured: false)
+      return layout.laidOut(InspectionText(report, rows: rows, columns: layout.columns).text)
+        + (view.every == nil ? "" : "\n")
+    case .json: return try InspectionDocument(report).jsonDocument() + "\n"
     }
   }
 
@@ -129,7 +142,7 @@ struct Inspect: ParsableCommand {
     limits.judging = payloads.judging(context)
     limits.resendWithin = resends.nanoseconds
     limits.isPart = selection.isPart
-    let outputs = try Outputs(nil, isDirectory: false)
+    let outputs = try Outputs(OutputFile.file(view.output), isDirectory: false)
     let write = try outputs.open()
     var last = ContinuousClock.now
     func show(_ report: InspectionReport) -> Bool {

@@ -48,13 +48,13 @@ struct SettingsFile {
     into command: Command.Type, named name: String, except excluded: Set<String>, alternatives: [(String, [String])]
   ) throws -> Command {
     let typed = CommandLine.arguments.drop { $0 != name }.dropFirst()
-    let names = Set(typed.filter { $0.hasPrefix("--") }.map { String($0.dropFirst(2).prefix { $0 != "=" }) })
+    var grammar = try OptionGrammar(of: command)
+    let names = grammar.names(in: typed)
     var overridden = names
     for (one, others) in alternatives {
       if names.contains(one) { overridden.formUnion(others) }
       if !names.isDisjoint(with: others) { overridden.insert(one) }
     }
-    var grammar = try OptionGrammar(of: command)
     grammar.remove(excluded.union(["help", "version"]))
     let arguments = try arguments(grammar, overridden: overridden)
     do {

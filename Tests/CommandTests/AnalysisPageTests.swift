@@ -1,4 +1,5 @@
 import Foundation
+import Measurement
 import TestSupport
 import Testing
 
@@ -29,7 +30,7 @@ struct AnalysisPageTests {
 
   @Test("The page has blocks for each tool") func page() {
     #expect(Self.blocks.count { $0.language == "sh" && $0.needsJQ } == 2)
-    #expect(Self.blocks.count { $0.text.contains("import duckdb") } == 3)
+    #expect(Self.blocks.count { $0.text.contains("import duckdb") } == 4)
     #expect(Self.blocks.count { $0.text.contains("import polars") } == 1)
     #expect(Self.blocks.allSatisfy { $0.language == "sh" || $0.language == "python" })
   }
@@ -52,6 +53,9 @@ struct AnalysisPageTests {
   private func run(_ block: Block) throws {
     try Command.inFolder { command in
       try command.trace("plain-error.pcap", as: "capture.pcap")
+      // A short run of a load, whose gateway nobody needs.
+      try Self.result.jsonDocument().write(
+        to: command.folder.appending(path: "run.json"), atomically: true, encoding: .utf8)
       #expect(try command.run("decode", "--output", "records/", "capture.pcap").status == 0)
       let outcome: Outcome
       if block.language == "python" {
@@ -71,12 +75,26 @@ struct AnalysisPageTests {
     }
   }
 
+  /// Two seconds of a load.
+  private static var result: RunResult {
+    var result = RunResult()
+    for second in [1, 2] {
+      var sample = RunResult.Sample()
+      sample.tS = Double(second - 1)
+      (sample.written, sample.accepted, sample.errors) = (100 * second, 100 * second - 10, second)
+      sample.sendLagP99Us = 250 * second
+      result.series.append(sample)
+    }
+    return result
+  }
+
   private func expectations(of block: Block) throws -> [String] {
     for (part, lines) in [
       ("--output records/", []), ("--fields time,token,identifier", ["time,identifier,token"]),
       ("jq -r 'select", []), ("jq -r .fate", ["7 accepted", "26 discarded", "1 rejected", "32 unknown"]),
       ("group by all", ["1 accepted 7", "1 discarded 26", "1 rejected 1", "2 unknown 32"]), ("join", []),
-      ("parquet", ["66"]), ("polars", ["accepted 7", "discarded 26", "rejected 1", "unknown 32"]),
+      ("parquet", ["66"]), ("from read_json('run.json')", ["0 0 100 90 1 250", "1 0 200 190 2 500"]),
+      ("polars", ["accepted 7", "discarded 26", "rejected 1", "unknown 32"]),
     ] as [(String, [String])] where block.text.contains(part) {
       return lines
     }

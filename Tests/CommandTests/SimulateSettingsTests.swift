@@ -19,13 +19,13 @@ struct SimulateSettingsTests {
     "--tls13-suites": #""TLS_AES_128_GCM_SHA256""#,
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
     "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
-    "--token-length": #""32..64""#, "condition": #"["received>=0"]"#, "year": "2015",
+    "--token-length": #""32..64""#, "--color": #""never""#, "condition": #"["received>=0"]"#, "year": "2015",
   ]
 
   /// Names of options, and what stands for their value, from the help.
   private func options(_ command: Command) throws -> [(name: String, value: String?)] {
     let help = try command.run("simulate", "--help").output
-    return help.matches(of: #/^  (?:-h, )?--([a-z0-9-]+)(?: <([a-z:-]+)>)?/#.anchorsMatchLineEndings())
+    return help.matches(of: #/^  (?:-[a-zA-Z], )?--([a-z0-9-]+)(?: <([a-z:-]+)>)?/#.anchorsMatchLineEndings())
       .map { (String($0.output.1), $0.output.2.map(String.init)) }
   }
 

@@ -153,7 +153,9 @@ struct UsageTests {
       #expect(outcome.errors == "")
       for option in options {
         let line = try #require(
-          outcome.lines.firstIndex { $0.hasPrefix("  \(option)") }, "\(option) is not in the help")
+          // Short names stand before long ones.
+          outcome.lines.firstIndex { $0.hasPrefix("  \(option)") || $0.dropFirst("  -x, ".count).hasPrefix(option) },
+          "\(option) is not in the help")
         // The explanation stands on the same line, or on the next when the option's name is long.
         let text = outcome.lines[line].dropFirst(2 + option.count) + outcome.lines[line + 1]
         #expect(text.filter(\.isLetter).count > 20, "\(option) is not explained")

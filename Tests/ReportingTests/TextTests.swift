@@ -30,21 +30,52 @@ struct TextTests {
     #expect([0, 2.25, 86_400].map(tenths) == ["0.0 s", "2.3 s", "86400.0 s"])
   }
 
-  @Test("The live line tells time, phase, rates asked for, written and accepted, errors, connections, lag and cores")
-  func liveLine() {
+  private static var running: LoadProgress {
     var progress = LoadProgress()
     (progress.phase, progress.elapsed) = (.measured, 12.4)
     progress.askedPerSecond = 50_000
     (progress.written, progress.writtenPerSecond) = (1_234_567, 49_999.6)
     (progress.accepted, progress.acceptedPerSecond) = (1_200_000, 48_000)
     (progress.errors, progress.connections, progress.sendLag99, progress.cpu) = (3, 8, 12_345, 0.934)
+    return progress
+  }
+
+  @Test("The live line tells time, phase, rates asked for, written and accepted, errors, connections, lag and cores")
+  func liveLine() {
+    var progress = Self.running
     #expect(
-      progress.line
+      progress.line(of: .unknown).text
         == "12 s  measured  asked 50,000/s  written 50,000/s (1,234,567)  accepted 48,000/s (1,200,000)  errors 3  connections 8  lag p99 12.3 ms  cpu 93 %"
     )
     progress.askedPerSecond = nil
+    #expect(progress.line(of: .seconds(60)).text.hasPrefix("12 s of 60 s  measured  written 50,000/s"))
+    // 765,433 more at 49,999.6 a second.
+    #expect(progress.line(of: .notifications(2_000_000)).text.hasPrefix("12 s, about 16.0 s left  measured"))
+    #expect(progress.line(of: .notifications(1_234_567)).text.hasPrefix("12 s  measured"))
+    #expect(
+      progress.line(of: .seconds(60), trial: "trial 7 of about 12").text.hasPrefix("trial 7 of about 12  12 s of 60 s"))
     progress.phase = .drain
-    #expect(progress.line.hasPrefix("12 s  drain  written 50,000/s"))
+    #expect(progress.line(of: .seconds(60)).text.hasPrefix("12 s  drain  written 50,000/s"))
+    progress.writtenPerSecond = 0
+    progress.phase = .measured
+    #expect(progress.line(of: .notifications(2_000_000)).text.hasPrefix("12 s  measured"))
+  }
+
+  @Test(
+    "A narrow live line keeps the time, acceptances and errors, in this order, and is never wider than the terminal")
+  func narrowLine() {
+    let line = Self.running.line(of: .seconds(60))
+    let whole = line.text.components(separatedBy: "  ")
+    for columns in 1...200 {
+      let shown = line.fitted(columns)
+      #expect(shown.count <= columns)
+      if columns >= 12 { #expect(shown.components(separatedBy: "  ").allSatisfy(whole.contains), "\(columns)") }
+    }
+    #expect(line.fitted(60) == "12 s of 60 s  accepted 48,000/s (1,200,000)  errors 3")
+    // There is no room for the rates written, but for what is less important.
+    #expect(line.fitted(80) == "12 s of 60 s  measured  accepted 48,000/s (1,200,000)  errors 3  lag p99 12.3 ms")
+    #expect(line.fitted(nil) == line.text && line.fitted(200) == line.text)
+    #expect(line.fitted(8) == "12 s of…")
   }
 
   @Test("The screens of a run, of a simulator and of nothing have their lines")

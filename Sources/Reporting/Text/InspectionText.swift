@@ -5,12 +5,16 @@ import Measurement
 package struct InspectionText: Sendable {
   private let report: InspectionReport
   private let rows: Int
+  private let columns: Int?
   package private(set) var text = ""
 
-  /// - Parameter rows: how many connections, error responses and tokens it lists.
-  package init(_ report: InspectionReport, rows: Int) {
+  /// - Parameters:
+  ///   - rows: how many connections, error responses and tokens it lists.
+  ///   - columns: the width of the terminal, where tables leave out columns to fit; `nil`: all columns.
+  package init(_ report: InspectionReport, rows: Int, columns: Int? = nil) {
     self.report = report
     self.rows = rows
+    self.columns = columns
     files()
     totals()
     connections()
@@ -115,7 +119,9 @@ package struct InspectionText: Sendable {
         row.discardedAfterFirstError.map(String.init) ?? "-", row.end.rawValue,
       ])
     }
-    text += table.text(indent: 2)
+    text += table.text(
+      indent: 2, columns: columns,
+      dispensable: ["end", "service", "start (UTC)", "length", "client -> server", "discarded", "first error"])
     for row in report.connections.prefix(rows) {
       for ends in row.alsoSeenAs ?? [] {
         add("  connection \(row.connection) was also captured as \(ends.client) -> \(ends.server)")
@@ -156,7 +162,9 @@ package struct InspectionText: Sendable {
         remarks.joined(separator: "; "),
       ])
     }
-    text += table.text(indent: 2)
+    text += table.text(
+      indent: 2, columns: columns,
+      dispensable: ["key exchange", "bytes/payload", "certificate", "topic", "session", "cipher suite"])
     if totals.connections > shown { add("  and \(grouped(totals.connections - shown)) more (--rows)") }
   }
 
@@ -176,7 +184,9 @@ package struct InspectionText: Sendable {
         row.discarded.map(String.init) ?? "-", row.latencyMs.map { fixed($0, 1) + " ms" } ?? "-",
       ])
     }
-    text += table.text(indent: 2)
+    text += table.text(
+      indent: 2, columns: columns,
+      dispensable: ["latency", "identifier", "packet", "accepted", "time (UTC)"])
     if report.errorCount > rows {
       add("  and \(grouped(report.errorCount - min(rows, report.errors.count))) more (--rows)")
     }
@@ -198,7 +208,9 @@ package struct InspectionText: Sendable {
         ControlCharacters.escaped(payload ?? "-"), outcomes.isEmpty ? "-" : outcomes.joined(separator: ", "),
       ])
     }
-    if !table.isEmpty { text += table.text(indent: 2) }
+    text += table.text(
+      indent: 2, columns: columns,
+      dispensable: ["payload begins", "refused token"])
   }
 
   private mutating func sending() {
@@ -243,7 +255,9 @@ package struct InspectionText: Sendable {
         row.example.map { Self.shown($0) } ?? "-",
       ])
     }
-    text += table.text(indent: 2)
+    text += table.text(
+      indent: 2, columns: columns,
+      dispensable: ["severity", "first packet", "example"])
   }
 
   /// An example on one line, shortened to fit a table.
@@ -259,7 +273,7 @@ package struct InspectionText: Sendable {
     add("findings       \(report.findings.isEmpty ? "none" : "")")
     var table = TextTable(["first packet", "finding"], right: [0])
     for row in report.findings { table.add([packet(row.firstPacket, of: row.firstFile), row.text]) }
-    if !table.isEmpty { text += table.text(indent: 2) }
+    text += table.text(indent: 2)
   }
 
   /// `12`, or `2:12` for packet 12 of the second of several files.

@@ -49,7 +49,7 @@ package func fixed(_ value: Double, _ places: Int) -> String {
 }
 
 /// A time with one decimal in a fitting unit: 1.0 s, 2.5 min. `Unit.seconds` omits zeros.
-func span(_ seconds: Double) -> String {
+package func span(_ seconds: Double) -> String {
   switch seconds {
   case ..<0.001: "\(fixed(seconds * 1e6, 0)) µs"
   case ..<1: "\(fixed(seconds * 1e3, 1)) ms"

@@ -64,6 +64,7 @@ struct Capacity: AsyncParsableCommand {
   @OptionGroup(title: "Workload") var workload: WorkloadOptions
   @OptionGroup(title: "Connections") var connections: ConnectionOptions
   @OptionGroup(title: "Result") var result: DocumentOptions
+  @OptionGroup(title: "Display") var display: DisplayOptions
 
   @Flag(help: "Print the trials and how long they will take, and exit.")
   var dryRun = false

@@ -9,9 +9,12 @@ import Reporting
 /// One capacity search, from the command line to the report.
 struct CapacityRun {
   private let command: Capacity
-  private let status = LoadStatus()
+  private let status: LoadStatus
 
-  init(_ command: Capacity) { self.command = command }
+  init(_ command: Capacity) {
+    self.command = command
+    status = LoadStatus(isQuiet: command.display.progress.quiet)
+  }
 
   func run() async throws {
     _ = signal(SIGPIPE, SIG_IGN)
@@ -45,13 +48,16 @@ struct CapacityRun {
 
     document.started = now()
     let status = status
+    let numbers = TrialNumbers(schedule)
     var runner = CapacityRunner(
       search, load: plan, environment: Apnscope.environment([]), stop: stop
     ) { plan in
       let load = try LoadRunner(plan, tls: context)
       stop.begin(load)
       defer { status.end() }
-      return try await load.run { status.show($0) }
+      let trial = numbers.next()
+      let length = RunLength(plan)
+      return try await load.run { status.show($0, of: length, trial: trial) }
     } note: {
       StandardError.write(CapacitySummary.line($0) + "\n")
     }
@@ -102,7 +108,11 @@ struct CapacityRun {
     try folder?.write(
       document.page(footer: "Made by " + .code(Report.command.joined(separator: " "))),
       [("capacity.json", Array((json + "\n").utf8))])
-    output.say(command.result.format == .json ? json : CapacitySummary(document).text)
+    if command.result.format == .json {
+      output.say(json)
+    } else {
+      output.show(CapacitySummary(document).text, command.display.colour)
+    }
     try complaining { try history?.append(document, document: json) }
     try output.check()
   }

@@ -1,12 +1,15 @@
 import LoadTest
 import Measurement
 import Reporting
+import Synchronization
 
 /// The trials of a capacity run, as far as known in advance.
 struct CapacitySchedule {
   /// The trials after the search.
   private let sweeps: [TrialRequest]
   let text: String
+  /// The usual number of trials, and the usual length of all.
+  let usual: (trials: Int, time: Duration)
 
   /// The most connections of any trial.
   func maximumConnections(_ load: LoadPlan) -> Int {
@@ -42,10 +45,30 @@ struct CapacitySchedule {
     let total =
       (settle + short) * (1 + steps + sweeps.count - storms.count) + (settle + plan.confirmation) * long
       + storms.reduce(.zero) { $0 + $1.seconds }
+    usual = (1 + steps + 1 + sweeps.count, total)
     text =
       (aligned(rows) + [
         "about \(Unit.seconds.text(total / .seconds(1))) in all; void trials are repeated, at most \(plan.maximumTrials) for the search"
       ])
       .joined(separator: "\n")
+  }
+}
+
+/// The place of the running trial among all, for the status line.
+final class TrialNumbers: Sendable {
+  private let usual: (trials: Int, time: Duration)
+  private let started = ContinuousClock.now
+  private let latest = Atomic<Int>(0)
+
+  init(_ schedule: CapacitySchedule) { usual = schedule.usual }
+
+  /// Begins the next trial: "trial 7 of about 12, 2 min left". A search that needs more trials than usual has no time left
+  /// that is known.
+  func next() -> String {
+    let number = latest.wrappingAdd(1, ordering: .relaxed).newValue
+    guard number <= usual.trials else { return "trial \(number)" }
+    let left = usual.time - started.duration(to: .now)
+    let rest = left > .zero ? ", \(span((left / .seconds(1)).rounded(.up))) left" : ""
+    return "trial \(number) of about \(usual.trials)\(rest)"
   }
 }

@@ -3,6 +3,7 @@ import LoadTest
 
 struct ConnectionOptions: ParsableArguments {
   @Option(
+    name: .shortAndLong,
     help: ArgumentHelp(
       "Connections at a time, e.g. 8 or 1k; each takes a file descriptor (ulimit -n).", valueName: "count",
       default: Count(1)),

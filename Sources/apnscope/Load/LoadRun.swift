@@ -41,7 +41,7 @@ struct LoadRun {
     let watch = ThresholdWatch(command.result.threshold.map(\.threshold), environment)
     let outcome: LoadOutcome
     do {
-      outcome = try await carryOut(runner, partial, watch)
+      outcome = try await carryOut(runner, plan, partial, watch)
     } catch {
       partial?.remove()
       await metrics?.stop()
@@ -59,7 +59,11 @@ struct LoadRun {
     junit?.write(JUnitReport(result).text)
     // If the result could not be written, the partial result is kept instead.
     if file?.failure == nil { partial?.remove() }
-    output.say(command.result.shown == .json ? document : LoadSummary(result).text)
+    if command.result.shown == .json {
+      output.say(document)
+    } else {
+      output.show(LoadSummary(result).text, command.result.display.colour)
+    }
     try complaining { try history?.append(result, document: document) }
     try output.check()
     try file?.check()
@@ -74,13 +78,14 @@ struct LoadRun {
 
   /// Runs the load, with its status on the terminal and its books so far in a file.
   private func carryOut(
-    _ runner: LoadRunner, _ partial: PartialResult?, _ watch: ThresholdWatch?
+    _ runner: LoadRunner, _ plan: LoadPlan, _ partial: PartialResult?, _ watch: ThresholdWatch?
   ) async throws -> LoadOutcome {
-    let status = LoadStatus()
+    let status = LoadStatus(isQuiet: command.result.display.progress.quiet)
+    let length = RunLength(plan)
     let gateway = "\(command.target.gateway.address)"
     do {
       let outcome = try await runner.run {
-        status.show($0)
+        status.show($0, of: length)
       } notice: {
         status.end()
         complain("\(gateway): \($0)")
@@ -157,6 +162,19 @@ struct LoadRun {
       _ = try Workload(plan.workload, replay: plan.replay)
     } catch {
       throw ValidationError("\(error).")
+    }
+  }
+}
+
+extension RunLength {
+  /// The length of a run by its plan: the count if there is one, as its end by time is a day away then.
+  init(_ plan: LoadPlan) {
+    if let count = plan.count {
+      self = .notifications(count)
+    } else if plan.replay != nil {
+      self = .unknown
+    } else {
+      self = .seconds((plan.warmUp + plan.duration) / .seconds(1))
     }
   }
 }

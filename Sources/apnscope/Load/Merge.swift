@@ -79,6 +79,8 @@ struct Merge: ParsableCommand {
   @Option(help: "Format of standard output: text (a summary) or json (the result).")
   var format = ResultOptions.Format.text
 
+  @OptionGroup var colour: ColourOption
+
   @Option(
     help: ArgumentHelp(
       "Maximum number of results; all are held in memory.", valueName: "count", default: Count(10_000)),
@@ -115,7 +117,7 @@ struct Merge: ParsableCommand {
     let standard = try TextOutput()
     let document = try merged.jsonDocument()
     file?.write(document)
-    standard.say(shown == .json ? document : LoadSummary(merged).text)
+    if shown == .json { standard.say(document) } else { standard.show(LoadSummary(merged).text, colour) }
     try file?.check()
     try standard.check()
     let broken = merged.verdict.invariants.filter { !$0.holds }
@@ -142,7 +144,12 @@ struct Merge: ParsableCommand {
     let standard = try TextOutput()
     let document = try InspectionDocument(merged).jsonDocument()
     file?.write(document)
-    standard.say(shown == .json ? document : InspectionText(merged, rows: 12).text)
+    if shown == .json {
+      standard.say(document)
+    } else {
+      let layout = colour.layout
+      standard.show(InspectionText(merged, rows: 12, columns: layout.columns).text, colour)
+    }
     try file?.check()
     try standard.check()
     for text in missing { complain(text) }

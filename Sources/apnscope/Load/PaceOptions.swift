@@ -3,6 +3,7 @@ import LoadTest
 
 struct PaceOptions: ParsableArguments {
   @Option(
+    name: .shortAndLong,
     help: ArgumentHelp(
       "Notifications per second, e.g. 50k or 200k/s, or per minute, e.g. 600/m, over all connections of this run; with --segment, of this segment. Default: as fast as possible.",
       valueName: "rate"), transform: Rate.parse)
@@ -32,13 +33,14 @@ struct PaceOptions: ParsableArguments {
   var behind = LoadPlan.Behind.catchUp
 
   @Option(
+    name: [.customShort("n"), .long],
     help: ArgumentHelp(
       "End after this many notifications, e.g. 10M; with --segment, of this segment.", valueName: "count"),
     transform: Count.parse)
   var count: Count?
 
   @Option(
-    name: .customLong("for"),
+    name: [.customShort("d"), .customLong("for")],
     help: ArgumentHelp(
       "End after this time, e.g. 30s or 1m30s. Default: the rest of the stages after --warm-up; with --count or --replay when all is sent, after a day at most; otherwise 60s.",
       valueName: "time"), transform: TimeSpan.parse)

@@ -41,6 +41,7 @@ struct ResultOptions: ParsableArguments {
   enum Format: String, CaseIterable, ExpressibleByArgument { case text, json }
 
   @Option(
+    name: .shortAndLong,
     help: ArgumentHelp(
       "Write the result to this file, as one JSON document; with - to standard output instead of the summary.",
       valueName: "file"), completion: .file())
@@ -48,6 +49,8 @@ struct ResultOptions: ParsableArguments {
 
   @Option(help: "Format of standard output: text (a summary) or json (the result).")
   var format = Format.text
+
+  @OptionGroup var display: DisplayOptions
 
   @Option(
     help: ArgumentHelp(

@@ -10,7 +10,11 @@ import Records
 
 /// The person at the terminal: messages and progress go to standard error, and Ctrl-C ends a reading.
 final class TerminalObserver: ReadingObserver {
+  private let isQuiet: Bool
   private var progress: Progress?
+
+  /// - Parameter isQuiet: whether no progress is shown.
+  init(isQuiet: Bool) { self.isQuiet = isQuiet }
 
   var isStopRequested: Bool { Interrupt.isRequested }
   func takeStopRequest() -> Bool { Interrupt.take() }
@@ -21,6 +25,7 @@ final class TerminalObserver: ReadingObserver {
   }
 
   func show(_ state: DissectionProgress) {
+    guard !isQuiet else { return }
     var current = progress ?? Progress()
     current.show(state)
     progress = current
@@ -55,7 +60,8 @@ extension DecodingOptions {
     }
     var pipeline = RecordingPipeline(
       inputs.map(RecordingInput.init(argument:)), dissectionOptions, filter: filter,
-      secrets: { try secrets.read(limits, mayGrow: live?.interface != nil) }, observer: TerminalObserver())
+      secrets: { try secrets.read(limits, mayGrow: live?.interface != nil) },
+      observer: TerminalObserver(isQuiet: selection.progress.quiet))
     pipeline.interface = live?.interface.map { interface in
       LiveCapture.Options(
         interface: interface, filter: self.filter, ring: live?.ring, maximumBlockLength: limits.maxBlockLength.bytes,

@@ -1,10 +1,10 @@
 import Dissection
+import Measurement
+import Reporting
 
-/// The progress of a long reading, as one line on standard error; nothing if standard error is no terminal, or the file
-/// is small.
+/// The progress of a long reading, as one line on standard error; nothing if standard error is no terminal, or in the
+/// first second.
 struct Progress {
-  private static let smallestFile = 64 << 20
-
   private let isShown: Bool
   private let clock = ContinuousClock()
   private let start: ContinuousClock.Instant
@@ -18,27 +18,29 @@ struct Progress {
   }
 
   mutating func show(_ progress: DissectionProgress) {
-    guard isShown, progress.size ?? .max >= Self.smallestFile else { return }
+    guard isShown else { return }
     let now = clock.now
-    guard last.duration(to: now) >= .milliseconds(250) else { return }
+    guard start.duration(to: now) >= .seconds(1), last.duration(to: now) >= .milliseconds(250) else { return }
     last = now
     let seconds = max(0.001, start.duration(to: now) / .seconds(1))
     let rate = Double(progress.bytesRead) / seconds
-    var line = "\(Self.megabytes(progress.bytesRead))"
+    var line = StatusLine()
     if let size = progress.size, size > 0 {
-      let left = Int((Double(size - progress.bytesRead) / max(1, rate)).rounded(.up))
-      line +=
-        " of \(Self.megabytes(size)) (\(100 * progress.bytesRead / size) %), \(Self.megabytes(Int(rate)))/s, \(left) s left"
+      let left = max(0, Double(size - progress.bytesRead) / max(1, rate)).rounded(.up)
+      let share = progress.bytesRead >= size ? 100 : progress.bytesRead / max(1, size / 100)
+      line.add("\(Self.megabytes(progress.bytesRead)) of \(Self.megabytes(size)) (\(share) %)", rank: 0)
+      line.add("\(span(left)) left", rank: 1)
     } else {
-      line += ", \(Self.megabytes(Int(rate)))/s"
+      line.add(Self.megabytes(progress.bytesRead), rank: 0)
     }
-    if progress.packets > 0 { line += ", \(progress.packets) packets" }
-    StandardError.write("\r\u{1b}[K\(line)")
+    line.add("\(Self.megabytes(Int(rate)))/s", rank: 2)
+    if progress.packets > 0 { line.add("\(grouped(progress.packets)) packets", rank: 3) }
+    ProgressLine.show(line)
     hasLine = true
   }
 
   mutating func end() {
-    if hasLine { StandardError.write("\r\u{1b}[K") }
+    if hasLine { ProgressLine.remove() }
     hasLine = false
   }
 

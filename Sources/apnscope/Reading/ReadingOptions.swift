@@ -149,6 +149,8 @@ struct SelectionOptions: ParsableArguments {
   )
   var separate = false
 
+  @OptionGroup var progress: QuietOption
+
   func validate() throws {
     if let threads, !(1...256 ~= threads) {
       throw ValidationError("--threads must be 1 to 256 (got \(threads)).")

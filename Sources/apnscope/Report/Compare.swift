@@ -59,6 +59,8 @@ struct Compare: ParsableCommand {
   @Option(help: "Format of standard output: text (a table) or json.")
   var format = ResultOptions.Format.text
 
+  @OptionGroup var colour: ColourOption
+
   enum Failing: String, CaseIterable, ExpressibleByArgument {
     case worse, different
 
@@ -119,7 +121,11 @@ struct Compare: ParsableCommand {
     let output = try TextOutput()
     let document = try junit.map { try WholeDocument($0) }
     let failing = (failOn ?? .worse).judgements
-    output.say(format == .json ? try comparison.jsonDocument() : ComparisonText(comparison).text)
+    if format == .json {
+      output.say(try comparison.jsonDocument())
+    } else {
+      output.show(ComparisonText(comparison).text, colour)
+    }
     document?.write(JUnitReport(comparison, failingOn: failing).text)
     try output.check()
     try document?.check()

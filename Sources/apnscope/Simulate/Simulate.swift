@@ -93,6 +93,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Verdict") var resends: ResendOption
   @OptionGroup(title: "Expectations") var expectations: ExpectationOptions
   @OptionGroup(title: "Control") var control: ControlOptions
+  @OptionGroup(title: "Display") var display: DisplayOptions
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
 
   @Option(

@@ -11,6 +11,11 @@ struct SimulatorOutput {
     if let output { output.say(line) } else { StandardError.write(line + "\n") }
   }
 
+  /// Writes text for people.
+  func show(_ text: String, _ colour: ColourOption) {
+    if let output { output.show(text, colour) } else { StandardError.write(text + "\n") }
+  }
+
   /// Throws when something could not be written.
   func check() throws(FileFailure) { try output?.check() }
 }

@@ -67,7 +67,7 @@ struct SimulatorRun {
 
     let expected = command.expectations.all
     if !expected.isEmpty { ledger.expectations = expected.map { $0.judge(ledger) } }
-    output.say(SimulatorSummary(ledger).text)
+    output.show(SimulatorSummary(ledger).text, command.display.colour)
     if let ledgerOutput { ledgerOutput.write(try ledger.jsonDocument()) }
     if let history {
       do {
@@ -275,7 +275,7 @@ struct SimulatorRun {
       goalClock?.cancel()
       clock.cancel()
     }
-    var status = SimulatorStatus()
+    var status = SimulatorStatus(isQuiet: command.display.progress.quiet)
     defer { status.end() }
     var hasLostFailures = false
     for await event in events {

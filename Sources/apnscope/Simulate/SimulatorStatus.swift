@@ -3,14 +3,16 @@ import Reporting
 
 /// The status line of the simulator on a terminal, updated every second.
 struct SimulatorStatus {
-  let isShown = StandardError.isTerminal
+  let isShown: Bool
   private let clock = ContinuousClock()
   private let start: ContinuousClock.Instant
   private var last = Ledger()
   private var lastTime: ContinuousClock.Instant
   private var hasLine = false
 
-  init() {
+  /// - Parameter isQuiet: whether there is no status line.
+  init(isQuiet: Bool) {
+    isShown = !isQuiet && StandardError.isTerminal
     start = clock.now
     lastTime = start
   }
@@ -22,9 +24,14 @@ struct SimulatorStatus {
     let rate = Double(gateway.received - before.received) / seconds
     let opened = Double(gateway.connections - before.connections) / seconds
     let rejected = gateway.rejected.values.reduce(0, +)
-    StandardError.write(
-      "\r\u{1b}[K\(Int(start.duration(to: now) / .seconds(1))) s  connections \(open) (+\(Int(opened.rounded()))/s)  received \(grouped(gateway.received)) (\(grouped(Int(rate.rounded())))/s)  accepted \(grouped(gateway.accepted))  rejected \(grouped(rejected))  discarded \(grouped(gateway.discarded))"
-    )
+    var line = StatusLine()
+    line.add("\(Int(start.duration(to: now) / .seconds(1))) s", rank: 0)
+    line.add("connections \(grouped(open)) (+\(Int(opened.rounded()))/s)", rank: 5)
+    line.add("received \(grouped(gateway.received)) (\(grouped(Int(rate.rounded())))/s)", rank: 1)
+    line.add("accepted \(grouped(gateway.accepted))", rank: 4)
+    line.add("rejected \(grouped(rejected))", rank: 2)
+    line.add("discarded \(grouped(gateway.discarded))", rank: 3)
+    ProgressLine.show(line)
     hasLine = true
     last = ledger
     lastTime = now
@@ -37,7 +44,7 @@ struct SimulatorStatus {
   }
 
   mutating func end() {
-    if hasLine { StandardError.write("\r\u{1b}[K") }
+    if hasLine { ProgressLine.remove() }
     hasLine = false
   }
 }

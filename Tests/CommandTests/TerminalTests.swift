@@ -1,0 +1,169 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The command on a terminal, as tmux shows it.
+@Suite("terminal", .waiting, .enabled(if: ExternalTool.isInstalled("tmux"), "needs tmux"))
+struct TerminalTests {
+  /// A terminal of a width, in which a shell runs.
+  private struct Screen {
+    let command: Command
+    private let socket: String
+
+    init(_ command: Command, columns: Int, _ line: String) throws {
+      self.command = command
+      socket = command.folder.appending(path: "tmux").path
+      _ = try ExternalTool.run(
+        "tmux",
+        [
+          "-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "60", "-s", "screen",
+          "cd '\(command.folder.path)'; \(line); echo done > end; exec sleep 60",
+        ])
+    }
+
+    /// What is on the screen.
+    func text(joining: Bool = false) throws -> String {
+      let output = try ExternalTool.run(
+        "tmux", ["-S", socket, "capture-pane", "-p", "-t", "screen"] + (joining ? ["-J"] : []))
+      return String(decoding: output, as: UTF8.self)
+    }
+
+    func colours() throws -> String {
+      String(
+        decoding: try ExternalTool.run("tmux", ["-S", socket, "capture-pane", "-p", "-e", "-t", "screen"]),
+        as: UTF8.self)
+    }
+
+    func resize(to columns: Int) throws {
+      _ = try ExternalTool.run(
+        "tmux", ["-S", socket, "resize-window", "-t", "screen", "-x", "\(columns)", "-y", "60"])
+    }
+
+    /// Waits until the screen has what is looked for, at most ten seconds.
+    func wait(for text: String) throws -> String {
+      for _ in 0..<100 {
+        let screen = try self.text()
+        if screen.contains(text) { return screen }
+        Thread.sleep(forTimeInterval: 0.1)
+      }
+      return try self.text()
+    }
+
+    func waitForEnd() throws {
+      let end = command.folder.appending(path: "end").path
+      for _ in 0..<300 where !FileManager.default.fileExists(atPath: end) { Thread.sleep(forTimeInterval: 0.1) }
+      // What was written last is shown a moment later.
+      Thread.sleep(forTimeInterval: 0.2)
+    }
+
+    func close() { _ = try? ExternalTool.run("tmux", ["-S", socket, "kill-server"]) }
+  }
+
+  private static func capture(_ name: String) -> String { Command.traces.appending(path: name).path }
+
+  @Test("The summary of a recording fits the terminal: no line is broken by it", arguments: [60, 80, 120, 200])
+  func inspection(columns: Int) throws {
+    try Command.inFolder { command in
+      let screen = try Screen(
+        command, columns: columns, "'\(Command.path)' inspect '\(Self.capture("plain-error.pcap"))'")
+      defer { screen.close() }
+      try screen.waitForEnd()
+      let text = try screen.text()
+      // A line that the terminal wraps is joined by tmux.
+      #expect(try screen.text(joining: true).filter { $0 != " " } == text.filter { $0 != " " })
+      #expect(text.contains("7 accepted, 1 rejected, 26 discarded"))
+      #expect(text.contains("left out at \(columns) columns: ") == (columns < 150))
+      // The most important of each table stays.
+      for word in ["fates a/r/d/u", "0/0/0/32", "of the discarded", "26 open"] {
+        #expect(text.contains(word), "\(word)")
+      }
+      let wide = ["client -> server", "client_fin", "payload begins"]
+      for word in wide where columns == 200 { #expect(text.contains(word), "\(word)") }
+    }
+  }
+
+  @Test("The live line of a load fits the terminal, also when it becomes narrower, and is gone at the end")
+  func liveLine() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--no-feedback", "--plain"], in: command)
+      defer { _ = try? simulator.stop() }
+      let port = simulator.gateway
+      let screen = try Screen(
+        command, columns: 120,
+        "'\(Command.path)' load --plain --gateway 127.0.0.1:\(port) --rate 1k/s -d 6s -c 2 2>&1")
+      defer { screen.close() }
+      let wide = try screen.wait(for: " of 6 s  measured")
+      #expect(wide.contains("accepted ") && wide.contains("connections 2"))
+      try screen.resize(to: 60)
+      let narrow = try screen.wait(for: "3 s of 6 s")
+      let line = try #require(narrow.split(separator: "\n").last { $0.contains(" of 6 s") })
+      #expect(line.count < 60 && line.contains("errors 0"), "\(line)")
+      try screen.waitForEnd()
+      let end = try screen.text()
+      #expect(!end.contains(" of 6 s") && end.contains("notifications  6,000 = 6,000 accepted"), "\(end)")
+    }
+  }
+
+  @Test("Colours are on a terminal only, never with NO_COLOR or --color never, and with --color always everywhere")
+  func colours() throws {
+    try Command.inFolder { command in
+      let capture = Self.capture("plain-error.pcap")
+      func shown(_ line: String) throws -> String {
+        let screen = try Screen(command, columns: 120, line)
+        defer {
+          screen.close()
+          try? FileManager.default.removeItem(at: command.folder.appending(path: "end"))
+        }
+        try screen.waitForEnd()
+        return try screen.colours()
+      }
+      let red = "\u{1b}[31m1 rejected"
+      #expect(try shown("'\(Command.path)' inspect '\(capture)'").contains(red))
+      #expect(!(try shown("NO_COLOR=1 '\(Command.path)' inspect '\(capture)'").contains("\u{1b}[31m")))
+      #expect(!(try shown("'\(Command.path)' inspect --color never '\(capture)'").contains("\u{1b}[31m")))
+      #expect(!(try command.run("inspect", capture).output.contains("\u{1b}")))
+      let always = try command.run("inspect", "--color", "always", capture).output
+      #expect(always.contains(red))
+      #expect(always.replacing(/\u{1b}\[[0-9]+m/, with: "") == (try command.run("inspect", capture).output))
+    }
+  }
+
+  @Test("The short help has a line for each option but limits, and is not wider than the terminal")
+  func shortHelp() throws {
+    try Command.inFolder { command in
+      for name in ["load", "inspect", "decode", "simulate", "follow", "capacity", "report"] {
+        let short = try command.run(name, "-h")
+        let long = try command.run(name, "--help").output
+        #expect(short.status == 0 && short.errors.isEmpty)
+        #expect(short.lines.count < long.split(separator: "\n").count)
+        for line in short.lines { #expect(line.count <= 80, "\(name): \(line)") }
+        #expect(!short.output.contains("\nLimits"))
+        #expect(short.lines.last == "Details, examples and limits: apnscope \(name) --help")
+        // Every option of the short help is one of the manual, with the same names.
+        for match in short.output.matches(of: #/^  (?:-([a-zA-Z]), )?--([a-z0-9-]+)/#.anchorsMatchLineEndings()) {
+          let names = match.output.1.map { "-\($0), " } ?? ""
+          #expect(long.contains("\(names)--\(match.output.2)"), "\(name): \(match.output.2)")
+        }
+      }
+      // A value that looks like it is none.
+      #expect(try command.run("load", "--plain", "--print-plan", "--topic", "a", "--", "-h").status == 64)
+    }
+  }
+
+  @Test("Short options mean what the long ones do, and override a plan file as these do")
+  func shortOptions() throws {
+    try Command.inFolder { command in
+      let long = try command.run(
+        "load", "--plain", "--print-plan", "--connections", "3", "--count", "5", "--for", "2s", "--rate", "10/s")
+      let short = try command.run("load", "--plain", "--print-plan", "-c", "3", "-n", "5", "-d", "2s", "-r", "10/s")
+      #expect(long.status == 0 && long.output == short.output && !long.output.isEmpty)
+      try command.write(Array("connections = 7\nrate = \"9/s\"\nplain = true\n".utf8), "plan.toml")
+      let merged = try command.run("load", "--plan", "plan.toml", "--print-plan", "-c", "3", "-qr", "10/s")
+      #expect(merged.output.contains("connections = 3\n") && merged.output.contains("rate = \"10.0/s\"\n"), "\(merged)")
+      let outcome = try command.run(
+        "inspect", "-q", "--format", "json", "-o", "summary.json", Self.capture("plain-error.pcap"))
+      #expect(outcome.status == 0 && outcome.output.isEmpty)
+      #expect(try command.read("summary.json").contains(#""accepted" : 7"#))
+    }
+  }
+}
