@@ -175,7 +175,7 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
-        "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl",
+        "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",

@@ -90,6 +90,7 @@ struct Inspect: ParsableCommand {
       completion: .file())
     var output: String?
 
+    @OptionGroup var screen: ScreenOption
     @OptionGroup var colour: ColourOption
   }
 
@@ -152,11 +153,23 @@ struct Inspect: ParsableCommand {
       guard let text = try? text(of: report) else { return true }
       return write(Array(text.utf8).rawBytes)
     }
-    let onProgress = view.every.map { every in
+    // On standard error, as progress is: standard output gets the summary.
+    let hasScreen = view.screen.screen && Screen.isPossible && format == .text
+    var screen = Screen()
+    defer { screen.end() }
+    let interval = view.every?.duration ?? (hasScreen ? .seconds(1) : nil)
+    let onProgress = interval.map { every in
       { (sink: Inspection, _: SummaryRecord, summary: SummaryRecord) in
         let now = ContinuousClock.now
-        guard last.duration(to: now) >= every.duration else { return }
+        guard last.duration(to: now) >= every else { return }
         last = now
+        if hasScreen {
+          let columns = Screen.size.columns
+          let text = InspectionText(sink.report(after: summary), rows: rows, columns: columns).text
+          let layout = TextLayout(columns: columns, isColoured: view.colour.layout.isColoured)
+          return screen.show(
+            layout.laidOut(text).split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
+        }
         // If the output cannot be written any more, reading ends.
         if !show(sink.report(after: summary)) { Interrupt.request() }
       }
@@ -165,6 +178,7 @@ struct Inspect: ParsableCommand {
     let result = try pipeline.read(into: Inspection(limits: limits), onProgress: onProgress)
     let code = ExitStatus.code(for: result.reading, strict: view.strict)
     var inspection = result.sink
+    screen.end()
     let report = inspection.finish(withCounts: true, shard: selection.shard?.shard)
     // Nothing to show when no input could be read.
     if !report.files.isEmpty { _ = show(report) }

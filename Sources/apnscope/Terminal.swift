@@ -8,12 +8,15 @@ enum Terminal {
   /// The terminal's width; `nil` if the stream is no terminal, or the terminal does not know it.
   ///
   /// It is asked for each time, so that a resized terminal counts from the next line on.
-  static func columns(of descriptor: Int32) -> Int? {
+  static func columns(of descriptor: Int32) -> Int? { size(of: descriptor)?.columns }
+
+  /// The terminal's width and height; `nil` as above.
+  static func size(of descriptor: Int32) -> (columns: Int, rows: Int)? {
     guard isatty(descriptor) == 1 else { return nil }
     var size = winsize()
     // Safe: the size lives through the call.
     guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
-    return Int(size.ws_col)
+    return (Int(size.ws_col), max(1, Int(size.ws_row)))
   }
 }
 

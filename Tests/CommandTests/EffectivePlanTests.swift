@@ -26,7 +26,7 @@ struct EffectivePlanTests {
     // What is done with a plan and its result; and sizes from a file, which are written as --payload.
     let others: Set<String> = [
       "help", "version", "plan", "print-plan", "output", "format", "history", "metrics", "junit", "label",
-      "payload-from", "quiet", "color",
+      "payload-from", "quiet", "color", "screen", "web", "web-control",
     ]
     let options = Set(try OptionGrammar(of: Load.self).forms.keys).subtracting(others)
     #expect(named.subtracting(options) == [], "no option is called so")

@@ -104,6 +104,29 @@ struct TerminalTests {
     }
   }
 
+  @Test("--screen is redrawn while a load runs, fits the terminal, and leaves the summary behind")
+  func screen() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(["--no-feedback", "--plain"], in: command)
+      defer { _ = try? simulator.stop() }
+      let screen = try Screen(
+        command, columns: 60,
+        "echo before; '\(Command.path)' load --plain --gateway 127.0.0.1:\(simulator.gateway) -r 1k/s -d 5s --screen 2>&1"
+      )
+      defer { screen.close() }
+      let shown = try screen.wait(for: "3 s of 5 s")
+      #expect(!shown.contains("before") && shown.contains("Ctrl-C ends"), "\(shown)")
+      for name in ["asked", "written", "accepted", "errors", "connections", "lag p99", "processor"] {
+        let row = try #require(shown.split(separator: "\n").first { $0.hasPrefix(name) }, "\(name)")
+        #expect(row.count <= 60 && row.last.map { "▁▂▃▄▅▆▇█".contains($0) } == true, "\(row)")
+      }
+      try screen.waitForEnd()
+      let end = try screen.text()
+      #expect(end.hasPrefix("before\n") && end.contains("notifications  5,000 = 5,000 accepted"), "\(end)")
+      #expect(!end.contains("Ctrl-C ends"))
+    }
+  }
+
   @Test("Colours are on a terminal only, never with NO_COLOR or --color never, and with --color always everywhere")
   func colours() throws {
     try Command.inFolder { command in

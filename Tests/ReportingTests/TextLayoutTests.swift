@@ -94,4 +94,27 @@ struct TextLayoutTests {
       table.text(indent: 2, columns: 25, dispensable: ["two", "three"])
         == "  one         two\n  1111111111  22\n  left out at 25 columns: three\n")
   }
+
+  @Test("Bars lie between 0 and the largest value, the latest is last, and only 0 is drawn as 0")
+  func bars() {
+    #expect(Dashboard.bars([0, 1, 50, 100], 10) == "▁▂▅█")
+    #expect(Dashboard.bars([1, 0, 4], 2) == "▁█")
+    #expect(Dashboard.bars([0, 0], 5) == "▁▁" && Dashboard.bars([], 5) == "" && Dashboard.bars([1], 0) == "")
+    #expect(Dashboard.bars([.nan, .infinity, 1e300, 5e-324], 9) == "▁▁█▂")
+  }
+
+  @Test(
+    "A dashboard fits any terminal, and keeps its title and its first rows", arguments: [1, 5, 20, 39, 40, 80, 300])
+  func dashboard(columns: Int) {
+    let rows = (1...6).map { Dashboard.Row("figure \($0)", "\($0),000/s", (0..<500).map(Double.init)) }
+    let dashboard = Dashboard(title: "apnscope load  localhost:2195", rows: rows, footer: "Ctrl-C ends")
+    for height in 1...12 {
+      let lines = dashboard.lines(columns: columns, rows: height)
+      #expect(lines.count <= height && lines.allSatisfy { TextLayout.displayWidth($0) <= columns })
+      if columns >= 40, height >= 5 {
+        #expect(lines[0] == dashboard.title && lines[2].hasPrefix("figure 1  1,000/s"))
+      }
+    }
+    if columns == 80 { #expect(dashboard.lines(columns: 80, rows: 24)[2].count == 80) }
+  }
 }

@@ -34,7 +34,7 @@ extension LoadProgress {
   }
 
   /// "4 s of 6 s"; "4 s, about 8 s left"; "7 s" in the drain, whose length answers decide.
-  private func time(of length: RunLength) -> String {
+  package func time(of length: RunLength) -> String {
     let passed = "\(Int(nearest: elapsed.rounded())) s"
     guard phase != .drain else { return passed }
     switch length {

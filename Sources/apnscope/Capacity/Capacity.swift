@@ -64,6 +64,7 @@ struct Capacity: AsyncParsableCommand {
   @OptionGroup(title: "Workload") var workload: WorkloadOptions
   @OptionGroup(title: "Connections") var connections: ConnectionOptions
   @OptionGroup(title: "Result") var result: DocumentOptions
+  @OptionGroup(title: "Live page") var web: WebOptions
   @OptionGroup(title: "Display") var display: DisplayOptions
 
   @Flag(help: "Print the trials and how long they will take, and exit.")
@@ -88,6 +89,7 @@ struct Capacity: AsyncParsableCommand {
 
   func validate() throws {
     try target.requireIdentity()
+    try web.requireWeb()
     try requireFolder(result.output)
     guard (0.001...0.5).contains(trials.precision.value) else {
       throw ValidationError("--precision must be 0.1% to 50%.")

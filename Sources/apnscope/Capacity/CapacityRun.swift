@@ -5,6 +5,7 @@ import Glibc
 import LoadTest
 import Measurement
 import Reporting
+import Synchronization
 
 /// One capacity search, from the command line to the report.
 struct CapacityRun {
@@ -13,7 +14,7 @@ struct CapacityRun {
 
   init(_ command: Capacity) {
     self.command = command
-    status = LoadStatus(isQuiet: command.display.progress.quiet)
+    status = LoadStatus("apnscope capacity", isQuiet: command.display.progress.quiet)
   }
 
   func run() async throws {
@@ -35,7 +36,7 @@ struct CapacityRun {
     }
     var document = try blank(plan)
     try Descriptors.require(
-      connections: schedule.maximumConnections(plan), threads: plan.threads, endpoints: 0)
+      connections: schedule.maximumConnections(plan), threads: plan.threads, endpoints: command.web.web == nil ? 0 : 1)
     try command.target.lookUp(for: &plan)
     // Made first, so that a bad path is known before the trials.
     let folder = try command.result.output.map { try ReportFolder($0) }
@@ -47,6 +48,9 @@ struct CapacityRun {
     defer { signals.end() }
 
     document.started = now()
+    let page = try await command.web.start { stop.request() }
+    let live = page.map { LiveSearch($0, document) }
+    live?.show(nil)
     let status = status
     let numbers = TrialNumbers(schedule)
     var runner = CapacityRunner(
@@ -60,6 +64,7 @@ struct CapacityRun {
       return try await load.run { status.show($0, of: length, trial: trial) }
     } note: {
       StandardError.write(CapacitySummary.line($0) + "\n")
+      live?.show($0)
     }
     do {
       try await runner.run()
@@ -73,6 +78,8 @@ struct CapacityRun {
       throw ValidationError("\(error).")
     }
     document.take(runner, ended: now())
+    let last = document
+    await page?.finish { LiveSearch.page(last) }
     try write(document, output, folder, history)
     if stop.isRequested { throw ExitStatus.interrupted }
     if document.sustainedPerS == nil { throw ExitStatus.thresholdFailed }
@@ -115,6 +122,31 @@ struct CapacityRun {
     }
     try complaining { try history?.append(document, document: json) }
     try output.check()
+  }
+}
+
+/// The page of a search that goes on.
+private final class LiveSearch: Sendable {
+  private let page: LivePage
+  private let document: Mutex<CapacityDocument>
+
+  /// - Parameter document: without trials.
+  init(_ page: LivePage, _ document: CapacityDocument) {
+    self.page = page
+    self.document = Mutex(document)
+  }
+
+  /// Adds a trial, and shows all so far.
+  func show(_ trial: CapacityTrial?) {
+    let document = document.withLock { document in
+      if let trial { document.trials.append(trial) }
+      return document
+    }
+    page.publish { Self.page(document) }
+  }
+
+  static func page(_ document: CapacityDocument) -> Page {
+    document.page(footer: "Made by " + .code(Report.command.joined(separator: " ")))
   }
 }
 

@@ -95,6 +95,7 @@ struct Load: AsyncParsableCommand {
   @OptionGroup(title: "Connections") var connections: ConnectionOptions
   @OptionGroup(title: "Feedback") var feedback: FeedbackOptions
   @OptionGroup(title: "Result") var result: ResultOptions
+  @OptionGroup(title: "Live page") var web: WebOptions
 
   @Option(
     help: ArgumentHelp("A TOML file that sets options; the command line wins.", valueName: "file"),
@@ -124,6 +125,7 @@ struct Load: AsyncParsableCommand {
     try pace.requireSchedule()
     try replay.requireReplay()
     try feedback.requirePolls()
+    try web.requireWeb()
     if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
       throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
     }

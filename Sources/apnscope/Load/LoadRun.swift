@@ -24,7 +24,8 @@ struct LoadRun {
       return try output.check()
     }
     try Descriptors.require(
-      connections: plan.connections.count, threads: plan.threads, endpoints: command.result.metrics == nil ? 0 : 1,
+      connections: plan.connections.count, threads: plan.threads,
+      endpoints: [command.result.metrics != nil, command.web.web != nil].count { $0 },
       pollsFeedback: plan.feedback != nil)
     try command.target.lookUp(for: &plan)
     let runner = try make(plan)
@@ -37,11 +38,13 @@ struct LoadRun {
     defer { stop.end() }
 
     let metrics = try await startMetrics(runner, plan)
+    let page = try await command.web.start { runner.stop() }
     let partial = try partialResult(of: file, environment, settings)
     let watch = ThresholdWatch(command.result.threshold.map(\.threshold), environment)
     let outcome: LoadOutcome
     do {
-      outcome = try await carryOut(runner, plan, partial, watch)
+      outcome = try await carryOut(
+        runner, plan, partial, watch, page.map { LiveRun($0, environment, settings, command) })
     } catch {
       partial?.remove()
       await metrics?.stop()
@@ -54,6 +57,8 @@ struct LoadRun {
     result.labels = command.result.labels
     if !isSegment { result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) } }
     watch?.mark(&result)
+    let shown = RunReport(result, command: Report.command)
+    await page?.finish { shown.page }
     let document = try result.jsonDocument()
     file?.write(document)
     junit?.write(JUnitReport(result).text)
@@ -78,9 +83,11 @@ struct LoadRun {
 
   /// Runs the load, with its status on the terminal and its books so far in a file.
   private func carryOut(
-    _ runner: LoadRunner, _ plan: LoadPlan, _ partial: PartialResult?, _ watch: ThresholdWatch?
+    _ runner: LoadRunner, _ plan: LoadPlan, _ partial: PartialResult?, _ watch: ThresholdWatch?, _ live: LiveRun?
   ) async throws -> LoadOutcome {
-    let status = LoadStatus(isQuiet: command.result.display.progress.quiet)
+    let status = LoadStatus(
+      "apnscope load  \(command.target.gateway.address)", isQuiet: command.result.display.progress.quiet,
+      hasScreen: command.result.screen.screen)
     let length = RunLength(plan)
     let gateway = "\(command.target.gateway.address)"
     do {
@@ -91,6 +98,7 @@ struct LoadRun {
         complain("\(gateway): \($0)")
       } checkpoint: {
         partial?.keep($0)
+        live?.show($0)
         guard let watch, watch.fails($0), let failure = watch.failure else { return }
         runner.stop()
         status.end()
@@ -162,6 +170,28 @@ struct LoadRun {
       _ = try Workload(plan.workload, replay: plan.replay)
     } catch {
       throw ValidationError("\(error).")
+    }
+  }
+}
+
+/// The page of a run that goes on.
+private struct LiveRun: Sendable {
+  private let page: LivePage
+  private let environment: Environment
+  private let plan: [String: RunResult.PlanValue]
+  private let labels: [String: String]?
+
+  init(_ page: LivePage, _ environment: Environment, _ settings: EffectivePlan, _ command: Load) {
+    (self.page, self.environment) = (page, environment)
+    (plan, labels) = (settings.values, command.result.labels)
+  }
+
+  /// Shows the run so far, without its connections over time.
+  func show(_ books: LoadOutcome) {
+    page.publish {
+      var result = books.result(environment)
+      (result.plan, result.labels) = (plan, labels)
+      return RunReport(result, command: Report.command).page
     }
   }
 }

@@ -50,6 +50,7 @@ struct ResultOptions: ParsableArguments {
   @Option(help: "Format of standard output: text (a summary) or json (the result).")
   var format = Format.text
 
+  @OptionGroup var screen: ScreenOption
   @OptionGroup var display: DisplayOptions
 
   @Option(

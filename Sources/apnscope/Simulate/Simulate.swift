@@ -93,6 +93,8 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Verdict") var resends: ResendOption
   @OptionGroup(title: "Expectations") var expectations: ExpectationOptions
   @OptionGroup(title: "Control") var control: ControlOptions
+  @OptionGroup(title: "Live page") var web: WebOptions
+  @OptionGroup(title: "Display") var screen: ScreenOption
   @OptionGroup(title: "Display") var display: DisplayOptions
   @OptionGroup(title: "Limits") var limits: SimulatorLimitOptions
 
@@ -105,7 +107,10 @@ struct Simulate: AsyncParsableCommand {
     if tls.identity == nil, !tls.plain, settings == nil {
       throw ValidationError("Give --identity DIR (see 'apnscope identity --help'), or --plain for TCP without TLS.")
     }
-    if settings == nil { try books.requireCompanions() }
+    if settings == nil {
+      try books.requireCompanions()
+      try web.requireWeb()
+    }
   }
 
   func run() async throws {

@@ -44,6 +44,8 @@ struct SimulatorRun {
     let observed = recorder.flatMap { keepsHistory ? ObservedGateway(simulator, $0, judging: judging) : nil }
     let metrics = try await startMetrics(simulator, observed)
     let control = try await startControl(observed)
+    let (ends, ending) = AsyncStream<Void>.makeStream()
+    let page = try await command.web.start { ending.yield() }
     let places = [
       simulator.gateway.map { "gateway \($0)" }, simulator.feedback.map { "feedback \($0)" },
       metrics.map { "metrics http://\($0.address)/metrics" }, control.map { "control http://\($0.address)" },
@@ -51,7 +53,7 @@ struct SimulatorRun {
     for place in places { output.say(place) }
     ready?.write(places)
 
-    let hasLostFailures = await watch(simulator, signals)
+    let hasLostFailures = await watch(simulator, signals, page, ends)
     await metrics?.stop()
     await control?.stop()
     let end = WallClock.system.nanoseconds()
@@ -67,6 +69,8 @@ struct SimulatorRun {
 
     let expected = command.expectations.all
     if !expected.isEmpty { ledger.expectations = expected.map { $0.judge(ledger) } }
+    let last = ledger
+    await page?.finish { ProviderPage(last, command: Report.command).page }
     output.show(SimulatorSummary(ledger).text, command.display.colour)
     if let ledgerOutput { ledgerOutput.write(try ledger.jsonDocument()) }
     if let history {
@@ -106,7 +110,7 @@ struct SimulatorRun {
 
   /// The largest number of connections, within the file descriptors that the process may open.
   private func connectionLimit(_ options: SimulatorOptions) throws -> Int {
-    let endpoints = [command.books.metrics != nil, command.control.control != nil].count { $0 }
+    let endpoints = [command.books.metrics != nil, command.control.control != nil, command.web.web != nil].count { $0 }
     let most = Descriptors.connections(threads: options.threads, endpoints: endpoints)
     guard most > 0 else {
       complain(Descriptors.problem)
@@ -236,7 +240,9 @@ struct SimulatorRun {
 
   /// Returns at the requested end, and whether the feedback list failed meanwhile. A second signal ends the process,
   /// also while the ledger is written.
-  private func watch(_ simulator: Simulator, _ sequence: UnixSignalsSequence) async -> Bool {
+  private func watch(
+    _ simulator: Simulator, _ sequence: UnixSignalsSequence, _ page: LivePage?, _ ends: AsyncStream<Void>
+  ) async -> Bool {
     let (events, source) = AsyncStream.makeStream(of: Event.self)
     Task {
       var requests = StopRequests()
@@ -256,6 +262,7 @@ struct SimulatorRun {
         source.yield(.stop)
       }
     }
+    let button = Task { for await _ in ends { source.yield(.stop) } }
     let goal = SimulatorGoal(command.expectations)
     let goalClock = goal.map { goal in
       Task {
@@ -273,9 +280,11 @@ struct SimulatorRun {
     defer {
       limit?.cancel()
       goalClock?.cancel()
+      button.cancel()
       clock.cancel()
     }
-    var status = SimulatorStatus(isQuiet: command.display.progress.quiet)
+    var status = SimulatorStatus(
+      isQuiet: command.display.progress.quiet, hasScreen: command.screen.screen)
     defer { status.end() }
     var hasLostFailures = false
     for await event in events {
@@ -288,7 +297,10 @@ struct SimulatorRun {
           hasLostFailures = true
           status.interrupt { complain(problem) }
         }
-        if status.isShown { await status.show(simulator.snapshot(), await simulator.openConnections().gateway) }
+        guard status.isShown || page != nil else { continue }
+        let ledger = await simulator.snapshot()
+        page?.publish { ProviderPage(ledger, command: Report.command).page }
+        if status.isShown { status.show(ledger, await simulator.openConnections().gateway) }
       }
     }
     return hasLostFailures

@@ -1,7 +1,7 @@
 import Measurement
 import Reporting
 
-/// The status line of the simulator on a terminal, updated every second.
+/// The progress of the simulator on a terminal, updated every second: a line, or a screen.
 struct SimulatorStatus {
   let isShown: Bool
   private let clock = ContinuousClock()
@@ -9,9 +9,15 @@ struct SimulatorStatus {
   private var last = Ledger()
   private var lastTime: ContinuousClock.Instant
   private var hasLine = false
+  private let hasScreen: Bool
+  private var screen = Screen()
+  private var course = GatewayCourse()
 
-  /// - Parameter isQuiet: whether there is no status line.
-  init(isQuiet: Bool) {
+  /// - Parameters:
+  ///   - isQuiet: whether nothing is shown.
+  ///   - hasScreen: whether it is a screen.
+  init(isQuiet: Bool, hasScreen: Bool) {
+    self.hasScreen = hasScreen
     isShown = !isQuiet && StandardError.isTerminal
     start = clock.now
     lastTime = start
@@ -20,6 +26,12 @@ struct SimulatorStatus {
   mutating func show(_ ledger: Ledger, _ open: Int) {
     let now = clock.now
     let seconds = max(0.001, lastTime.duration(to: now) / .seconds(1))
+    if hasScreen {
+      course.add(ledger, open: open, after: seconds)
+      screen.show(course.dashboard("apnscope simulate  \(Int(start.duration(to: now) / .seconds(1))) s"))
+      lastTime = now
+      return
+    }
     let (gateway, before) = (ledger.gateway, last.gateway)
     let rate = Double(gateway.received - before.received) / seconds
     let opened = Double(gateway.connections - before.connections) / seconds
@@ -46,5 +58,6 @@ struct SimulatorStatus {
   mutating func end() {
     if hasLine { ProgressLine.remove() }
     hasLine = false
+    screen.end()
   }
 }
