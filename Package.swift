@@ -169,6 +169,10 @@ let package = Package(
     .target(
       name: "Reporting",
       dependencies: ["BinaryProtocol", "Bytes", "Measurement", "SQLite"],
+      // Compiled in: a page is one file, and so is the command.
+      resources: [
+        .embedInCode("Resources/chart.css"), .embedInCode("Resources/page.css"), .embedInCode("Resources/page.js"),
+      ],
       swiftSettings: settings),
 
     .executableTarget(

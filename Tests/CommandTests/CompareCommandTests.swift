@@ -52,6 +52,38 @@ struct CompareCommandTests {
     }
   }
 
+  @Test("The page of a comparison says the verdict first, and has both sides in every chart")
+  func page() throws {
+    try Command.inFolder { command in
+      for number in 1...5 {
+        try write(1_000 + Double(number), "a\(number).json", in: command)
+        try write(500 + Double(number), "b\(number).json", in: command)
+      }
+      let outcome = try command.shell("$apnscope compare --output page.html a?.json -- b?.json")
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let page = try command.read("page.html")
+      let body = try #require(page.components(separatedBy: "<main>").last)
+      #expect(
+        body.contains("<p class=\"callout bad\"><span class=\"sign\">✗</span>B is worse in accepted_per_s (0.501"))
+      let charts = body.components(separatedBy: "data-chart=\"").dropFirst()
+      #expect(charts.count >= 1)
+      for chart in charts {
+        #expect(chart.contains("&quot;name&quot;:&quot;A&quot;") && chart.contains("&quot;name&quot;:&quot;B&quot;"))
+      }
+      #expect(page.contains("apnscope compare --output page.html a1.json"))
+      // Without a word of the verdict where there is none.
+      let pair = try command.shell("$apnscope compare --output pair.html a1.json b1.json")
+      #expect(pair.status == 0, "\(pair.errors)")
+      let words = try command.read("pair.html")
+      #expect(words.contains("Nothing can be judged: accepted_per_s cannot be judged: a verdict takes 5 runs"))
+      #expect(!words.contains("B is worse") && !words.contains("callout good"))
+      let wrong = try command.shell("$apnscope compare --output page.pdf a1.json b1.json")
+      #expect(wrong.status == 64 && wrong.errors.contains("ending in .html"))
+      let same = try command.shell("cp a1.json a.html; $apnscope compare --output a.html a.html b1.json")
+      #expect(same.status == 64, "an input is not overwritten")
+    }
+  }
+
   @Test("Two files need no --; that they are too few and what differs is said")
   func pair() throws {
     try Command.inFolder { command in

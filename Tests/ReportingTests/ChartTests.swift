@@ -1,6 +1,9 @@
 import Measurement
 import Testing
 
+import struct Foundation.Data
+import class Foundation.JSONSerialization
+
 @testable import Reporting
 
 /// What charts look like, and what they look like whatever is in them.
@@ -151,6 +154,71 @@ struct ChartTests {
       #expect(problem(inXML: svg) == nil)
       #expect(svg.contains("&lt;script&gt;"))
     }
+  }
+
+  @Test("A chart has its values in words and in a table, and what the table leaves out is said")
+  func numbers() throws {
+    var points = (0..<1_000).map { Point(Double($0), 10) }
+    points[617].y = 9_000
+    points[311].y = -7
+    var chart = Chart(
+      title: "t", x: .time(), y: Axis("rate", unit: .perSecond),
+      marks: [.line("written", points), .steps("asked", [Point(0, 5), Point(617, 6)])])
+    #expect(chart.summary == "Rate over time since start: written -7/s to 9,000/s, asked 5/s to 6/s.")
+    #expect(chart.svg.contains("<desc>\(chart.summary)</desc>"))
+    let (table, note) = try #require(chart.numbers)
+    #expect(table.columns.map(\.name) == ["time since start", "written", "asked"])
+    #expect(table.rows.count <= Chart.numberRows)
+    #expect(note.hasPrefix("A sample: \(table.rows.count) of 1,000 values"))
+    let cells = table.rows.map { $0.cells.map(\.text) }
+    #expect(cells.contains(["10.3 min", "9,000/s", "6/s"]) && cells.contains { $0[1] == "-7/s" }, "extremes are in it")
+    #expect(cells.first == ["0 s", "10/s", "5/s"] && cells.last?[1] == "10/s")
+    chart.marks[0].points.removeLast(950)
+    let whole = try #require(chart.numbers)
+    #expect(whole.note == "" && whole.table.rows.count == 51)
+    chart.marks = []
+    #expect(chart.numbers == nil && chart.summary == "No data.")
+    var histogram = LatencyHistogram(.microseconds)
+    for value in 1...1_000 { histogram.record(value) }
+    let curve = try #require(
+      Chart(title: "p", x: .percentile(), y: Axis("t", unit: .microseconds), marks: [.percentiles(of: histogram)])
+        .numbers)
+    let half = try #require(curve.table.rows.first { $0.cells[0].text == "50 %" })
+    #expect(half.cells[1].text == Reporting.Unit.microseconds.text(Double(histogram.quantile(0.5))))
+    let strip = try #require(Self.small.first { $0.name == "strip" }?.chart)
+    #expect(strip.summary == "2 rows over time since start: up 2 times, handshake 2 times.")
+    #expect(try #require(strip.numbers).table.rows.map { $0.cells[1].text }.count == 4)
+  }
+
+  @Test("What the script reads is JSON, whatever the numbers and names are")
+  func data() throws {
+    let values: [Double] = [0, -0.0, 1e-300, 1e300, .nan, .infinity, 1.0 / 3, 123_456_789.123, -5e-7]
+    let hostile = "\"\\</svg>'\n\t\u{0}\u{2028}"
+    for layout in [Axis.Layout.linear, .logarithmic, .percentile, .categories([hostile])] {
+      let axis = Axis(hostile, unit: .seconds, layout: layout)
+      let chart = Chart(
+        title: hostile, x: axis, y: Axis(hostile, unit: .bytes),
+        marks: [
+          .bars(hostile, values.map { Point($0, $0) }, width: .infinity), .steps("", values.map { Point($0, 1) }),
+        ])
+      let text = Drawing(chart).dataForScript.replacing("\u{0}", with: "\u{FFFD}")
+      let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      let series = try #require(object["series"] as? [[String: Any]])
+      #expect(series.count == 2)
+      for each in series { #expect(try #require(each["points"] as? [Double]).count % 2 == 0) }
+    }
+    #expect(Drawing.number(1.0 / 3) == "0.3333333" && Drawing.number(-1_500) == "-1500" && Drawing.number(.nan) == "0")
+  }
+
+  @Test("An axis of times of day has round times of day, across midnight too")
+  func clock() {
+    var axis = Axis.time("time of day, UTC", bounds: 0...30)
+    axis.clock = 86_390.25
+    let svg = Chart(title: "t", x: axis, y: Axis("y"), marks: [.line("", [Point(0, 1), Point(30, 2)])]).svg
+    for time in ["23:59:55", "00:00:00", "00:00:05"] { #expect(svg.contains(">\(time)</text>"), "\(time)") }
+    #expect(!svg.contains("24:00"))
+    #expect(ClockTime.text(86_399.9999, step: 1e-3) == "00:00:00.000" && ClockTime.text(3_661.5, step: 1) == "01:01:02")
+    #expect(ClockTime.text(.nan, step: 1) == "–" && ClockTime.text(-0.5, step: 1e-3) == "23:59:59.500")
   }
 
   @Test("However long a series, its picture stays small, and shows its spikes")

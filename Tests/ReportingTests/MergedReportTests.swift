@@ -29,7 +29,7 @@ struct MergedReportTests {
     let rate = "20,0[0-9][0-9]/s|19,9[0-9][0-9]/s"
     #expect(together.matches(of: try Regex(rate)).count >= 3)
     #expect(text.matches(of: try Regex(rate)).isEmpty)
-    let chart = try #require(RunReport(waves).page.charts.first { $0.title.contains("Written") })
+    let chart = try #require(RunReport(waves).page.charts.first { $0.title.hasPrefix("Notifications per second") })
     let most = chart.marks.flatMap(\.points).map(\.y).max() ?? 0
     #expect(most > 5_000 && most < 11_000)
   }

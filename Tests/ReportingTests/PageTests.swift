@@ -58,7 +58,8 @@ struct PageTests {
       ], footer: Prose(bad))
     let html = page.html
     #expect(
-      !html.contains("<script") && !html.contains("<img") && !html.contains("\u{0}") && !html.contains("\u{202E}"))
+      !html.contains("<script>x") && html.split(separator: "<script").count == 2 && !html.contains("<img")
+        && !html.contains("\u{0}") && !html.contains("\u{202E}"))
     #expect(!html.contains("\"'"), "an attribute could end there")
     let markdown = page.markdown().text
     // Between backticks nothing is markup; everywhere else signs are escaped.
@@ -102,16 +103,67 @@ struct PageTests {
     return text + rest
   }
 
-  @Test("A page needs nothing from outside, and no script")
+  @Test("A page needs nothing from outside, and its browser is told to ask for nothing")
   func selfContained() {
     let html = Self.page.html
-    for word in ["http:", "https:", "src=", "url(", "<script", "@import", "onload", "//"] {
+    let requests = [
+      "http:", "https:", "src=", "url(", "@import", "onload", "fetch(", "XMLHttpRequest", "WebSocket", "EventSource",
+      "sendBeacon", "import(", "eval(", "innerHTML +=",
+    ]
+    for word in requests {
       // The namespace of SVG is a name, not an address that is asked.
       #expect(!html.replacing("http://www.w3.org/2000/svg", with: "").contains(word), "\(word)")
     }
+    #expect(html.contains("content=\"default-src 'none'; img-src data:; "))
     #expect(
-      html.contains("prefers-color-scheme:dark") && html.contains("@media print") && html.contains("width=device-width")
+      html.contains("prefers-color-scheme: dark") && html.contains("@media print")
+        && html.contains("width=device-width")
     )
+  }
+
+  private func page(_ table: Table) -> String {
+    let html = Page(title: "t", sections: [Section("s", [.table(table)])]).html
+    return html.components(separatedBy: "<main>")[1].components(separatedBy: "<script>")[0]
+  }
+
+  @Test("Of many rows those that stand out are shown, in their order, and the rest is folded; of few all are shown")
+  func folding() {
+    var table = Table([.init("n", .right)])
+    for number in 0..<100 {
+      table.add(Prose("row \(number)"), tone: number % 10 == 5 ? .bad : number % 10 == 7 ? .warning : .neutral)
+    }
+    let parts = page(table).components(separatedBy: "<details class=\"more\">")
+    #expect(parts.count == 2 && parts[1].contains("70 more rows, which stand out less"))
+    for number in 0..<100 {
+      let isShown = parts[0].contains("row \(number)<")
+      #expect(isShown != parts[1].contains("row \(number)<"), "row \(number) is once on the page")
+      if number % 10 == 5 || number % 10 == 7 { #expect(isShown) }
+    }
+    #expect(parts[0].components(separatedBy: "<tr").count - 2 == Table.shownRows)
+    let shown = parts[0].matches(of: /row (\d+)</).compactMap { Int($0.1) }
+    #expect(shown == shown.sorted())
+    table.rows.removeLast(100 - 35)
+    #expect(!page(table).contains("<details"))
+  }
+
+  @Test("A row is coloured where it stands out, and none is where most would be")
+  func standing() {
+    var table = Table([.init("n")])
+    for number in 0..<9 { table.add(Prose("\(number)"), tone: number < 3 ? .bad : .good) }
+    #expect(page(table).contains("<table class=\"stand\">"))
+    for number in 0..<3 { table.rows[3 + number].tone = .warning }
+    let html = page(table)
+    #expect(!html.contains("stand") && html.contains("<tr class=\"bad\"><td><span class=\"sign\">✗"))
+  }
+
+  @Test("A section that is folded keeps its title and place, and Markdown has all of it")
+  func foldedSection() {
+    let sections = ["One", "Two", "Three", "Four"].map { Section($0, [.paragraph(Prose("text of \($0)"))]) }
+    let page = Page(title: "t", sections: sections.dropLast() + [sections[3].folded])
+    #expect(
+      page.html.contains("<section id=\"s4\">\n<details><summary><span role=\"heading\" aria-level=\"2\">Four</span>"))
+    #expect(page.html.contains("<a href=\"#s4\">Four</a>"))
+    #expect(page.markdown().text.contains("## Four\n\ntext of Four"))
   }
 
   @Test("Markdown escapes what would be markup, and leaves numbers alone")

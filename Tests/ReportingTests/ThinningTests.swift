@@ -66,7 +66,7 @@ struct ThinningTests {
     }
     let svg = Chart(title: "t", x: .time(bounds: 0...3_600), strip: Strip(states: states, rows: rows)).inlineSVG
     #expect(svg.utf8.count < 400_000)
-    let path = svg.split(separator: "\n").first { $0.contains("class=\"c4\"") } ?? ""
+    let path = svg.split(separator: "\n").first { $0.contains("class=\"p c4\"") } ?? ""
     #expect(path.split(separator: "M").count > 499, "every row shows its failure")
   }
 }

@@ -95,8 +95,21 @@ package final class StoryTally: StorySink {
   package func endStory() {
     // A gateway may read what it discards after it has decided on the same on another connection.
     if story?.isSelected == true, !isDecided { report.notSentAgain += pending }
+    if let story, let discarded { note(missing: story, discarded) }
     story = nil
     (discarded, pending, isDecided) = (nil, 0, false)
+  }
+
+  private func note(missing story: StoryRecord, _ sending: SendingRecord) {
+    guard story.isSelected, story.seen == .lost else { return }
+    let isLost = story.outcome == .lost
+    guard report.missing.count(where: { $0.isLost == isLost }) < listed else { return }
+    let payload = story.payload ?? []
+    report.missing.append(
+      TraceReport.Stories.Missing(
+        isLost: isLost, connection: sending.connection, notification: sending.index,
+        time: sending.time.isKnown ? rfc3339(sending.time.nanoseconds) : nil, token: Self.hex(story.token ?? []),
+        payload: TableText.preview(payload.rawBytes)))
   }
 
   package func receive(_ token: TokenRecord) {

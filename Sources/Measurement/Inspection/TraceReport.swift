@@ -151,6 +151,27 @@ extension TraceReport {
       }
     }
 
+    /// A notification that was discarded and not seen again.
+    public struct Missing: Sendable, Equatable, Codable {
+      /// Whether it is proven lost; otherwise it may have been sent where the trace does not show it.
+      public var isLost: Bool
+      /// Its last sending: the connection, and the number on it, from 0.
+      public var connection: Int
+      public var notification: Int
+      /// When it was written: UTC, RFC 3339, to milliseconds; `nil` if the trace has no times.
+      public var time: String?
+      /// The token in hexadecimal.
+      public var token: String
+      /// The payload's beginning.
+      public var payload: String
+      package init(
+        isLost: Bool, connection: Int, notification: Int, time: String?, token: String, payload: String
+      ) {
+        (self.isLost, self.connection, self.notification) = (isLost, connection, notification)
+        (self.time, self.token, self.payload) = (time, token, payload)
+      }
+    }
+
     /// The outcomes of the notifications that were discarded on a connection, over all of their sendings.
     public struct Loss: Sendable, Equatable, Codable {
       public var connection: Int
@@ -206,6 +227,9 @@ extension TraceReport {
     public var deadTokens = 0
     /// Refused notifications, at most as many as error responses are listed.
     public var refusals: [Refusal] = []
+    /// Discarded notifications that were not seen again: those that are lost, and those that may be, each at most as
+    /// many as error responses are listed.
+    public var missing: [Missing] = []
     /// Discarded notifications by connection, at most as many as error responses are listed.
     public var losses: [Loss] = []
     /// The worst first.

@@ -18,7 +18,7 @@ extension CapacityDocument {
     if let section = errorsSection(analysis) { sections.append(section) }
     if let section = batchesSection(analysis) { sections.append(section) }
     sections.append(allTrials)
-    sections.append(setup)
+    sections.append(setup.folded)
     var place = "\(environment.host)"
     if case .text(let gateway) = plan["gateway"] { place = "\(gateway) from \(environment.host)" }
     return Page(
@@ -82,7 +82,8 @@ extension CapacityDocument {
     ]
     if let plan = analysis.plan { figures += self.figures(plan) }
     var blocks: [Block] = [
-      .callout(tone, Prose("\(conclusion.prefix(1).uppercased())\(conclusion.dropFirst()).")), .figures(figures),
+      .callout(tone, Prose("\(conclusion.prefix(1).uppercased())\(conclusion.dropFirst()).\(reason)")), picture,
+      .figures(figures),
     ]
     if let plan = analysis.plan { blocks += Self.costs(plan) }
     blocks += analysis.warnings.map { .callout(.warning, Prose($0)) }
@@ -161,7 +162,8 @@ extension CapacityDocument {
 
   // MARK: the search
 
-  private var search: Section {
+  /// Every trial of the search by its rate, with the rate that is sustained.
+  private var picture: Block {
     let steps = trials.filter { [.burst, .search, .confirm, .above].contains($0.purpose) }
     func points(_ verdict: CapacityTrial.Verdict) -> [Point] {
       steps.filter { $0.verdict == verdict }.map {
@@ -173,12 +175,13 @@ extension CapacityDocument {
     let bounds = rates.min().flatMap { low in rates.max().map { low * 0.97...$0 * 1.03 } }
     let isFar = bounds.map { $0.upperBound > 4 * $0.lowerBound } ?? false
     let numbers = steps.map { Double($0.number) }
+    let trials = numbers.min().flatMap { first in numbers.max().map { first - 0.5...$0 + 0.5 } }
     let line = sustainedPerS.flatMap { rate in
       numbers.min().flatMap { first in numbers.max().map { [Point(first, rate), Point($0, rate)] } }
     }
     let chart = Chart(
       title: "Trials of the search",
-      x: Axis("trial", unit: .count, includesZero: false),
+      x: Axis("trial", unit: .count, bounds: trials, includesZero: false),
       y: Axis("notifications per second", unit: .perSecond, layout: isFar ? .logarithmic : .linear, bounds: bounds),
       marks: [
         .line("sustained", line ?? [], color: .grey, isDashed: true),
@@ -189,13 +192,26 @@ extension CapacityDocument {
       sustainedPerS.map { "The dashed line is the sustained rate, \(Unit.perSecond.text($0))." } ?? "",
       isFar || rates.isEmpty ? "" : "The axis does not begin at 0.",
     ].filter { !$0.isEmpty }.joined(separator: " ")
-    return Section(
+    return .chart(chart, caption: Prose(caption))
+  }
+
+  /// The reason why the next higher rate failed, as a sentence; empty when none did.
+  private var reason: String {
+    guard ending == .found || ending == .unsettled, let sustainedPerS else { return "" }
+    let failed = trials.filter { $0.verdict == .failed && ($0.offeredPerS ?? 0) > sustainedPerS }
+    guard let next = failed.min(by: { ($0.offeredPerS ?? 0) < ($1.offeredPerS ?? 0) }), let why = next.reasons.first,
+      let rate = next.offeredPerS
+    else { return "" }
+    return " At \(Unit.perSecond.text(rate)): \(why)."
+  }
+
+  private var search: Section {
+    Section(
       "Search",
       [
         .paragraph(
           "A trial passes when send lag (p99) stays below \(Unit.microseconds.text(Double(settings.lagLimitUs))), the backlog does not grow, the gateway has caught up at the end, nothing is lost without an error, at most \(Unit.share.text(settings.errorLimit)) is refused and \(Unit.share.text(settings.resentLimit)) resent. \(rules)"
-        ),
-        .chart(chart, caption: Prose(caption)),
+        )
       ])
   }
 
@@ -330,8 +346,8 @@ extension CapacityDocument {
             trial.perWriteMean.map { significant($0, 3) } ?? "–", grouped(trial.errors),
             Unit.microseconds.text(Double(trial.sendLagP99Us)), trial.behindMs.map(Unit.milliseconds.text) ?? "–",
             significant(trial.cpuCores, 2),
-            trial.verdict.rawValue + (trial.reasons.isEmpty ? "" : ": " + trial.reasons.joined(separator: "; ")),
-          ].map { Prose($0) }, tone: tone))
+            trial.verdict.rawValue,
+          ].map { Prose($0) }, tone: tone, note: Prose(trial.reasons.joined(separator: "; "))))
     }
     return Section("All trials", [.table(table)])
   }

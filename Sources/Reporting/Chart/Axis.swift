@@ -1,3 +1,5 @@
+import Measurement
+
 /// An axis of a chart: its name, unit and scale.
 package struct Axis: Sendable, Equatable {
   package enum Layout: Sendable, Equatable {
@@ -17,6 +19,8 @@ package struct Axis: Sendable, Equatable {
   package var bounds: ClosedRange<Double>?
   /// Whether a linear axis begins at 0 though the data do not; a y axis should.
   package var includesZero: Bool
+  /// The time of day of the value 0, in seconds since midnight UTC: labels are then times of day.
+  package var clock: Double?
 
   package init(
     _ label: String, unit: Unit = .plain, layout: Layout = .linear, bounds: ClosedRange<Double>? = nil,
@@ -49,6 +53,25 @@ package struct Axis: Sendable, Equatable {
       let index = Int(exactly: value.rounded()) ?? -1
       return names.indices.contains(index) ? names[index] : ""
     }
-    return unit.text(value)
+    return clock.map { ClockTime.text($0 + value * unit.secondsEach, step: 1e-3) } ?? unit.text(value)
+  }
+}
+
+/// Times of day, for axes.
+enum ClockTime {
+  /// `03:04:05.678`; without the part of a second if times a step apart differ without it.
+  static func text(_ seconds: Double, step: Double) -> String {
+    guard seconds.isFinite, abs(seconds) < 1e12 else { return "–" }
+    let places = step >= 1 ? 0 : step >= 1e-3 ? 3 : 6
+    let parts = [0: 1, 3: 1_000, 6: 1_000_000][places] ?? 1
+    let day = seconds - (seconds / 86_400).rounded(.down) * 86_400
+    let units = Int(nearest: (day * Double(parts)).rounded())
+    let whole = units / parts
+    func padded(_ number: Int, _ length: Int) -> String {
+      let text = "\(number)"
+      return String(repeating: "0", count: max(0, length - text.count)) + text
+    }
+    let time = [whole / 3_600 % 24, whole / 60 % 60, whole % 60].map { padded($0, 2) }.joined(separator: ":")
+    return places == 0 ? time : "\(time).\(padded(units % parts, places))"
   }
 }

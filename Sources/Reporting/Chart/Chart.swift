@@ -19,6 +19,8 @@ package struct Chart: Sendable, Equatable {
   package var strip: Strip?
   /// The height of the plot area, in pixels at full width (720).
   package var height: Int
+  /// Whether the x axis has no labels: another chart below has the same axis.
+  package var hidesTicks = false
 
   package init(
     title: String, x: Axis, y: Axis, marks: [Mark], regions: [Region] = [], events: [Event] = [], rules: [Rule] = [],
@@ -68,11 +70,13 @@ package struct Chart: Sendable, Equatable {
     package var count: Int
     /// Its plural name: `errors`.
     package var label: String
+    package var color: Color
 
-    package init(x: Double, count: Int = 1, label: String) {
+    package init(x: Double, count: Int = 1, label: String, color: Color = .vermillion) {
       self.x = x
       self.count = count
       self.label = label
+      self.color = color
     }
   }
 

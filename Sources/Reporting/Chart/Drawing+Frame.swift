@@ -14,10 +14,12 @@ extension Drawing {
     } else {
       add("<path class=\"x\" d=\"M\(n(layout.left)) \(n(layout.bottom))H\(n(layout.right))\"/>")
     }
+    add("<g class=\"t\">")
     xTicks()
+    add("</g>")
     let name = chart.strip?.rowName ?? chart.y.label
     if !name.isEmpty { add("<text x=\"2\" y=\"\(n(layout.nameLine))\">\(Markup.escaped(name))</text>") }
-    if !chart.x.label.isEmpty {
+    if !chart.x.label.isEmpty, !chart.hidesTicks {
       add(
         "<text class=\"e\" x=\"\(n(layout.right))\" y=\"\(n(layout.bottom + 9))\" dy=\"2.25em\">\(Markup.escaped(chart.x.label))</text>"
       )
@@ -39,6 +41,7 @@ extension Drawing {
       let fitsNarrow = start(Layout.narrow) > ends.narrow + (beyond ? 20 : 10)
       if fitsNarrow { ends.narrow = place + half * Layout.narrow }
       add("<path class=\"x\" d=\"M\(n(place)) \(n(layout.bottom))v5\"/>")
+      if chart.hidesTicks { continue }
       let anchor = beyond ? "e" : "m"
       add(
         "<text class=\"\(anchor)\(fitsNarrow ? "" : " w")\" x=\"\(n(beyond ? Layout.width - 1 : place))\" y=\"\(n(layout.bottom + 6))\" dy=\"1em\">\(Markup.escaped(label))</text>"
@@ -51,20 +54,20 @@ extension Drawing {
       guard let from = x.clamped(region.from), let to = x.clamped(region.to), to > from else { continue }
       let shade = region.isShaded ?? (index % 2 == 0) ? "s" : "h"
       add(
-        "<rect class=\"\(shade)\" x=\"\(n(from))\" y=\"\(n(layout.top))\" width=\"\(n(to - from))\" height=\"\(n(layout.bottom - layout.top))\">\(title("\(region.label): \(chart.x.text(region.from)) to \(chart.x.text(region.to))"))</rect>"
+        "<rect class=\"\(shade)\" x=\"\(n(from))\" y=\"\(n(layout.top))\" width=\"\(n(to - from))\" height=\"\(n(layout.bottom - layout.top))\"/>"
       )
     }
   }
 
   /// Names of the regions; over the data, so that they can be read.
   mutating func regionLabels() {
-    for region in chart.regions {
+    for region in chart.regions where !region.label.isEmpty {
       guard let from = x.clamped(region.from), let to = x.clamped(region.to) else { continue }
       let length = Double(region.label.count) * Layout.letter + 8
       guard to - from >= length else { continue }
       let isNarrow = to - from >= length * Layout.narrow
       add(
-        "<text class=\"m o\(isNarrow ? "" : " w")\" x=\"\(n((from + to) / 2))\" y=\"\(n(layout.top + 14))\">\(Markup.escaped(region.label))</text>"
+        "<text class=\"m o\(isNarrow ? "" : " w")\" data-at=\"\(n((from + to) / 2))\" x=\"\(n((from + to) / 2))\" y=\"\(n(layout.top + 14))\">\(Markup.escaped(region.label))</text>"
       )
     }
   }
@@ -80,9 +83,16 @@ extension Drawing {
     }
     for (column, events) in columns.sorted(by: { $0.key < $1.key }) {
       let text = "\(grouped(events.count)) \(events.first.label) at \(chart.x.text(events.first.x))"
-      add("<path class=\"v\" d=\"M\(column * 2 + 1) \(n(layout.top - 10))v9\">\(title(text))</path>")
+      let color = events.first.color.rawValue
+      add("<path class=\"v c\(color)\" d=\"M\(column * 2 + 1) \(n(layout.top - 10))v9\">\(title(text))</path>")
     }
-    regionLabels()
+  }
+
+  mutating func verticalRules() {
+    for case .vertical(let value, _) in chart.rules {
+      guard let place = x.inside(value) else { continue }
+      add("<path class=\"u\" d=\"M\(n(place)) \(n(layout.top))V\(n(layout.bottom))\"/>")
+    }
   }
 
   mutating func rules() {
@@ -94,11 +104,10 @@ extension Drawing {
         let base = place - 5 < layout.top + 10 ? place + 15 : place - 5
         add("<text class=\"e\" x=\"\(n(layout.right - 4))\" y=\"\(n(base))\">\(Markup.escaped(label))</text>")
       case .vertical(let value, let label):
-        guard let place = x.inside(value) else { continue }
-        add("<path class=\"u\" d=\"M\(n(place)) \(n(layout.top))V\(n(layout.bottom))\"/>")
+        guard let place = x.inside(value), !label.isEmpty else { continue }
         let fits = place + Double(label.count) * Layout.letter * Layout.narrow + 5 < Layout.width
         add(
-          "<text class=\"\(fits ? "" : "e")\" x=\"\(n(fits ? place + 5 : place - 5))\" y=\"\(n(layout.top + 14))\">\(Markup.escaped(label))</text>"
+          "<text class=\"\(fits ? "o" : "e o")\" data-at=\"\(n(fits ? place + 5 : place - 5))\" x=\"\(n(fits ? place + 5 : place - 5))\" y=\"\(n(layout.top + 14))\">\(Markup.escaped(label))</text>"
         )
       }
     }

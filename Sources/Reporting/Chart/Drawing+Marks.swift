@@ -15,10 +15,16 @@ extension Drawing {
         add(area(mark.points.map { Point($0.x, $0.y) }, "a f\(mark.color.rawValue)"))
         add(path(mark.points, "l c\(mark.color.rawValue)"))
       case .band: add(area(mark.points, "b f\(mark.color.rawValue)"))
-      case .points: dots(mark)
+      case .points: whiskers(mark)
       case .bars: break
       }
     }
+  }
+
+  /// The dots of all marks, outside of the plot's picture: a zoom moves them.
+  mutating func dots() {
+    guard chart.strip == nil else { return }
+    for mark in chart.marks where mark.shape == .points { dots(mark) }
   }
 
   private static func stepped(_ points: [Point]) -> [Point] {
@@ -64,19 +70,27 @@ extension Drawing {
     return data.isEmpty ? "" : "<path class=\"\(name)\" d=\"\(data)\"/>"
   }
 
-  private mutating func dots(_ mark: Mark) {
+  private func placed(_ mark: Mark) -> [(across: Double, up: Double, point: Point)] {
     let placed = mark.points.compactMap { point in
-      x.inside(point.x).flatMap { across in y.inside(point.y).map { (across, $0, point) } }
+      x.inside(point.x).flatMap { across in y.inside(point.y).map { (across: across, up: $0, point: point) } }
     }
-    for index in Thinning.dots(placed.map { (x: $0.0, y: $0.1) }) {
-      let (across, up, point) = placed[index]
+    return Thinning.dots(placed.map { (x: $0.across, y: $0.up) }).map { placed[$0] }
+  }
+
+  private mutating func whiskers(_ mark: Mark) {
+    for (across, _, point) in placed(mark) {
       if let low = point.low.flatMap({ y.clamped($0) }), let high = point.high.flatMap({ y.clamped($0) }) {
         add(
           "<path class=\"l c\(mark.color.rawValue)\" d=\"M\(n(across)) \(n(low))V\(n(high))M\(n(across - 4)) \(n(low))h8M\(n(across - 4)) \(n(high))h8\"/>"
         )
       }
+    }
+  }
+
+  private mutating func dots(_ mark: Mark) {
+    for (across, up, point) in placed(mark) {
       add(
-        "<circle class=\"f\(mark.color.rawValue)\" cx=\"\(n(across))\" cy=\"\(n(up))\" r=\"3.6\">\(title(tooltip(point, mark)))</circle>"
+        "<circle class=\"f\(mark.color.rawValue)\" data-at=\"\(n(across))\" cx=\"\(n(across))\" cy=\"\(n(up))\" r=\"3.6\">\(title(tooltip(point, mark)))</circle>"
       )
     }
   }
@@ -118,41 +132,6 @@ extension Drawing {
           "<rect class=\"f\(mark.color.rawValue)\" x=\"\(n(from + gap / 2))\" y=\"\(n(min(low, high) - (height > abs(low - high) ? height - abs(low - high) : 0)))\" width=\"\(n(max(to - from - gap, 0.8)))\" height=\"\(n(height))\">\(title(text))</rect>"
         )
       }
-    }
-  }
-
-  /// Transparent columns over the lines, with tooltips of their values.
-  mutating func hoverColumns() {
-    let lines = chart.marks.filter { $0.shape == .line || $0.shape == .steps || $0.shape == .area }
-    guard let longest = lines.map(\.points.count).max(), longest > 1,
-      !chart.marks.contains(where: { $0.shape == .points })
-    else { return }
-    let columns = min(60, longest)
-    let width = (layout.right - layout.left) / Double(columns)
-    var texts = [[String]](repeating: [], count: columns)
-    for mark in lines {
-      var ranges = [ClosedRange<Double>?](repeating: nil, count: columns)
-      for point in mark.points {
-        guard point.y.isFinite, let place = x.inside(point.x) else { continue }
-        let column = Int(((place - layout.left) / width).rounded(.down))
-        // A point at the right edge belongs to the last column.
-        let index = column == columns ? columns - 1 : column
-        guard ranges.indices.contains(index) else { continue }
-        let range = ranges[index] ?? point.y...point.y
-        ranges[index] = min(range.lowerBound, point.y)...max(range.upperBound, point.y)
-      }
-      for (index, range) in ranges.enumerated() {
-        guard let range else { continue }
-        let (low, high) = (chart.y.text(range.lowerBound), chart.y.text(range.upperBound))
-        texts[index].append((mark.name.isEmpty ? "" : mark.name + ": ") + (low == high ? low : "\(low) to \(high)"))
-      }
-    }
-    for (index, lines) in texts.enumerated() where !lines.isEmpty {
-      let from = layout.left + Double(index) * width
-      let place = chart.x.text(x.value(at: from + width / 2))
-      add(
-        "<rect class=\"h\" x=\"\(n(from))\" y=\"\(n(layout.top))\" width=\"\(n(width))\" height=\"\(n(layout.bottom - layout.top))\">\(title(([place] + lines).joined(separator: "\n")))</rect>"
-      )
     }
   }
 }

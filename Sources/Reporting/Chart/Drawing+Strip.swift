@@ -7,7 +7,6 @@ extension Drawing {
 
   mutating func draw(_ strip: Strip) {
     let height = (layout.bottom - layout.top) / Double(max(1, strip.rows.count))
-    labels(strip, height)
     if strip.rows.reduce(0, { $0 + $1.spans.count }) <= Self.exactSpans {
       exact(strip, height)
     } else {
@@ -15,7 +14,8 @@ extension Drawing {
     }
   }
 
-  private mutating func labels(_ strip: Strip, _ height: Double) {
+  mutating func labels(_ strip: Strip) {
+    let height = (layout.bottom - layout.top) / Double(max(1, strip.rows.count))
     var end = (wide: -Double.infinity, narrow: -Double.infinity)
     for (index, row) in strip.rows.enumerated() {
       let place = layout.top + (Double(index) + 0.5) * height
@@ -71,7 +71,7 @@ extension Drawing {
       }
       guard !data.isEmpty else { continue }
       add(
-        "<path class=\"c\(state.color.rawValue)\(state.isQuiet ? " q" : "")\" stroke-width=\"\(Self.hundredths(height - gap))\" d=\"\(data)\">\(title(state.name))</path>"
+        "<path class=\"p c\(state.color.rawValue)\(state.isQuiet ? " q" : "")\" stroke-width=\"\(Self.hundredths(height - gap))\" d=\"\(data)\">\(title(state.name))</path>"
       )
     }
   }

@@ -16,26 +16,49 @@ struct Drawing {
       chart.x, values: values.x, from: layout.left, to: layout.right, roomForTicks: 9,
       endsAtTicks: chart.x.layout == .linear && chart.x.includesZero && !isBars)
     y = Scale(
-      chart.y, values: values.y, from: layout.bottom, to: layout.top, roomForTicks: max(4, chart.height / 34),
+      chart.y, values: values.y, from: layout.bottom, to: layout.top,
+      roomForTicks: chart.height < 60 ? 2 : max(4, chart.height / 34),
       endsAtTicks: true, hasHeadroom: !chart.regions.isEmpty)
   }
 
   mutating func add(_ element: String) { text += element + "\n" }
 
   mutating func draw() {
-    regions()
+    inPlot { $0.regions() }
     axes()
+    inPlot {
+      if $0.chart.isEmpty { return }
+      if let strip = $0.chart.strip { $0.draw(strip) } else { $0.marks() }
+      $0.verticalRules()
+      $0.events()
+    }
     if chart.isEmpty {
       add("<text class=\"m\" x=\"\(n(layout.middle))\" y=\"\(n((layout.top + layout.bottom) / 2 + 4))\">no data</text>")
-    } else if let strip = chart.strip {
-      draw(strip)
-    } else {
-      marks()
-      rules()
-      hoverColumns()
     }
-    events()
+    if let strip = chart.strip { labels(strip) }
+    dots()
+    rules()
+    regionLabels()
     legend()
+  }
+
+  /// Draws into a picture of its own in the place of the plot. A zoom shows a part of it at the plot's whole width, so
+  /// it has no text and no circles, which would be stretched.
+  private mutating func inPlot(_ draw: (inout Drawing) -> Void) {
+    let before = text.utf8.count
+    let (x, y) = (layout.left, layout.top - 12)
+    let (width, height) = (layout.right - layout.left, layout.bottom - layout.top + 14)
+    let box = "\(n(x)) \(n(y)) \(n(width)) \(n(height))"
+    let start =
+      "<svg class=\"z\" x=\"\(n(x))\" y=\"\(n(y))\" width=\"\(n(width))\" height=\"\(n(height))\" viewBox=\"\(box)\" preserveAspectRatio=\"none\">"
+    add(start)
+    let inside = text.utf8.count
+    draw(&self)
+    if text.utf8.count == inside {
+      text.removeLast(inside - before)
+    } else {
+      add("</svg>")
+    }
   }
 
   func n(_ value: Double) -> String { Markup.number(value) }
@@ -104,7 +127,7 @@ struct Drawing {
       nameLine = Double(lines) * 21 - 3
       top = nameLine + (chart.events.isEmpty ? 15 : 19)
       bottom = top + (strip.map(Self.height) ?? Double(max(40, chart.height)))
-      fullHeight = bottom + (chart.x.label.isEmpty ? 30 : 54)
+      fullHeight = bottom + (chart.hidesTicks ? 10 : chart.x.label.isEmpty ? 30 : 54)
     }
 
     /// The height of all rows.

@@ -49,7 +49,12 @@ struct Scale {
         (low, high) = (ticks.first ?? 0, ticks.last ?? 1)
       } else {
         if last <= first { last = first + 1 }
-        ticks = Ticks.inside(first * each, last * each, atMost: roomForTicks, steps: steps).map { $0 / each }
+        let start = axis.clock ?? 0
+        // Times of day are long.
+        let room = axis.clock == nil ? roomForTicks : min(6, roomForTicks)
+        ticks = Ticks.inside(start + first * each, start + last * each, atMost: room, steps: steps).map {
+          ($0 - start) / each
+        }
         (low, high) = (first, last)
       }
     }
@@ -99,6 +104,10 @@ struct Scale {
       let scale = axis.unit.scale(for: tick)
       return decimal(tick / scale.divisor, 12) + Self.short(scale.suffix)
     case .linear:
+      if let clock = axis.clock {
+        let step = ticks.count > 1 ? abs(ticks[1] - ticks[0]) : high - low
+        return ClockTime.text(clock + tick * axis.unit.secondsEach, step: step * axis.unit.secondsEach * (1 + 1e-9))
+      }
       if tick == 0 { return "0" }
       let scale = axis.unit.scale(for: max(abs(low), abs(high)))
       return decimal(tick / scale.divisor, 9) + Self.short(scale.suffix)

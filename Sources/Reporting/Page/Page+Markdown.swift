@@ -32,11 +32,15 @@ extension Page {
         case .table(let table): parts.append(table.markdown)
         case .values(let values):
           parts.append(values.map { "- \(Markdown.escaped($0.name)): \($0.text.markdown)" }.joined(separator: "\n"))
-        case .chart(let chart, let caption):
-          let name = "\(prefix)\(charts.count + 1).svg"
-          charts.append(Attachment(name: name, text: chart.svg))
-          parts.append("**\(Markdown.escaped(chart.title))**" + (caption.isEmpty ? "" : "  \n\(caption.markdown)"))
-          parts.append("![\(Markdown.escaped(chart.title))](\(name))")
+        case .charts(let stack, let title, let caption):
+          parts.append(
+            "**\(Markdown.escaped(title))**" + (caption.isEmpty ? "" : "  \n\(caption.markdown)"))
+          let images = stack.map { chart in
+            let name = "\(prefix)\(charts.count + 1).svg"
+            charts.append(Attachment(name: name, text: chart.svg))
+            return "![\(Markdown.escaped(chart.title))](\(name))"
+          }
+          parts.append(images.joined(separator: "  \n"))
         case .callout(let tone, let prose):
           parts.append("> \(tone == .neutral ? "" : "**\(tone.sign)** ")\(prose.markdown)")
         case .preformatted(let text): parts.append(Markdown.fenced(text))
@@ -141,7 +145,8 @@ extension Table {
       lines.append(
         line(
           columns.indices.map { column in
-            let text = row.cells.indices.contains(column) ? row.cells[column].markdown : ""
+            var text = row.cells.indices.contains(column) ? row.cells[column].markdown : ""
+            if column == columns.count - 1, !row.note.isEmpty { text += " (\(row.note.markdown))" }
             return column == 0 && row.tone != .neutral ? "\(row.tone.sign) \(text)" : text
           }))
     }

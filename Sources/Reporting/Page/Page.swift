@@ -1,7 +1,8 @@
 /// A report as a document: its content without its appearance.
 ///
-/// `html` is a self-contained page: no network, no other file, no script. `markdown(charts:)` is for Git hosts, with
-/// the charts as separate SVG files. All text is escaped in both.
+/// `html` is a self-contained page: no network, no other file. Its script shows the charts' values and zooms; without
+/// it everything is there. `markdown(charts:)` is for Git hosts, with the charts as separate SVG files. All text is
+/// escaped in both.
 public struct Page: Sendable, Equatable {
   /// The title, as plain text.
   public var title: String
@@ -20,7 +21,10 @@ public struct Page: Sendable, Equatable {
 
   /// All charts in order, as `markdown` numbers them from 1.
   package var charts: [Chart] {
-    sections.flatMap(\.blocks).compactMap { if case .chart(let chart, _) = $0 { chart } else { nil } }
+    sections.flatMap(\.blocks).flatMap { block -> [Chart] in
+      if case .charts(let charts, title: _, caption: _) = block { return charts }
+      return []
+    }
   }
 }
 
@@ -28,11 +32,16 @@ public struct Page: Sendable, Equatable {
 package struct Section: Sendable, Equatable {
   package var title: String
   package var blocks: [Block]
+  /// Whether the page shows only its title until a reader unfolds it; in print it is unfolded.
+  package var isFolded: Bool
 
-  package init(_ title: String, _ blocks: [Block]) {
+  package init(_ title: String, _ blocks: [Block], isFolded: Bool = false) {
     self.title = title
     self.blocks = blocks
+    self.isFolded = isFolded
   }
+
+  var folded: Section { Section(title, blocks, isFolded: true) }
 }
 
 package enum Block: Sendable, Equatable {
@@ -44,12 +53,23 @@ package enum Block: Sendable, Equatable {
   case figures([Figure])
   case table(Table)
   case values([Value])
-  /// A chart with a caption, which may be empty.
-  case chart(Chart, caption: Prose)
+  /// Charts with one axis, the first above the others, with a title and a caption, which may be empty.
+  case charts([Chart], title: String, caption: Prose)
   case callout(Tone, Prose)
   case preformatted(String)
 
-  package static func chart(_ chart: Chart) -> Block { .chart(chart, caption: "") }
+  package static func chart(_ chart: Chart, caption: Prose = "") -> Block {
+    .charts([chart], title: chart.title, caption: caption)
+  }
+
+  /// Charts over each other: the last alone has labels on their common axis.
+  ///
+  /// - Parameter title: by default that of the first.
+  static func stack(_ charts: [Chart], title: String? = nil, caption: Prose = "") -> Block {
+    var charts = charts
+    for index in charts.indices.dropLast() { charts[index].hidesTicks = true }
+    return .charts(charts, title: title ?? charts.first?.title ?? "", caption: caption)
+  }
 }
 
 /// The judgement that a text conveys; shown by colour and by a sign or word.
@@ -98,10 +118,13 @@ package struct Table: Sendable, Equatable {
   package struct Row: Sendable, Equatable {
     package var cells: [Prose]
     package var tone: Tone
+    /// A longer text of the row, below its cells.
+    package var note: Prose
 
-    package init(_ cells: [Prose], tone: Tone = .neutral) {
+    package init(_ cells: [Prose], tone: Tone = .neutral, note: Prose = "") {
       self.cells = cells
       self.tone = tone
+      self.note = note
     }
   }
 

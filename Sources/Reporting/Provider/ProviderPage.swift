@@ -31,7 +31,13 @@ public struct ProviderPage: Sendable {
       if verdict == nil { sections += page.stories + [page.errors] }
       sections += page.providerSections
     }
-    sections += [devices, feedback, payloads, connections].compactMap { $0 }
+    let books = [devices, feedback, payloads, connections].compactMap { $0 }
+    // The glossary is the last.
+    if sections.last?.isFolded == true {
+      sections.insert(contentsOf: books, at: sections.count - 1)
+    } else {
+      sections += books
+    }
     return Page(
       title:
         "Provider: \(ledger.gateway.received == 0 ? "nothing arrived" : "\(grouped(ledger.gateway.received)) notifications")",
@@ -54,7 +60,7 @@ public struct ProviderPage: Sendable {
     ]
     guard let verdict else {
       let why = "There is no verdict: the run was without --verdict, or several gateways shared the load."
-      return Section("At a glance", [.figures(figures), .callout(.neutral, Prose(why))])
+      return Section("At a glance", [.callout(.neutral, Prose(why))] + picture + [.figures(figures)])
     }
     let stories = verdict.stories
     figures += [
@@ -72,7 +78,7 @@ public struct ProviderPage: Sendable {
     if let resend = verdict.resend {
       figures.append(Figure("sent again after", span(resend.p50S), note: "median; the last after \(span(resend.maxS))"))
     }
-    var blocks: [Block] = [.figures(figures), .callout(tone(verdict), Prose(sentence(verdict)))]
+    var blocks: [Block] = [.callout(tone(verdict), Prose(sentence(verdict)))] + picture + [.figures(figures)]
     if let expectations = ledger.expectations { blocks += self.expectations(expectations) }
     if !verdict.findings.isEmpty {
       var table = Table([.init("finding")])
@@ -80,6 +86,58 @@ public struct ProviderPage: Sendable {
       blocks += [.heading("Findings"), .table(table)]
     }
     return Section("At a glance", blocks)
+  }
+
+  /// The records over time; without them what each error threw away; without errors, what became of all.
+  private var picture: [Block] {
+    if let trace {
+      let picture = TracePage(trace, rows: rows).picture
+      if !picture.isEmpty { return picture }
+    }
+    if let chart = losses?.chart { return [.chart(chart, caption: Prose(LossPicture.caption))] }
+    let gateway = ledger.gateway
+    guard gateway.received > 0 else { return [] }
+    let fates: [(name: String, count: Double, color: Color)]
+    if let stories = verdict?.stories, stories.total > 0 {
+      fates = StoryOutcome.allCases.filter { stories[$0] > 0 }.map { outcome in
+        let color: Color =
+          switch TracePage.tone(outcome.rawValue) {
+          case .good: .blue
+          case .bad: .vermillion
+          default: .orange
+          }
+        return (outcome.words, Double(stories[outcome]), color)
+      }
+    } else {
+      let rejected = gateway.rejected.values.reduce(0) { $0 + Double($1) }
+      fates = [
+        ("accepted", Double(gateway.accepted), Color.blue), ("rejected", rejected, .orange),
+        ("discarded", Double(gateway.discarded), .vermillion),
+      ].filter { $0.1 > 0 }
+    }
+    let marks = fates.enumerated().map { index, fate in
+      Mark.bars("", [Point(Double(index), fate.count)], color: fate.color)
+    }
+    let chart = Chart(
+      title: "What became of the notifications", x: .categories(fates.map { "\($0.name) \(grouped($0.count))" }),
+      y: Axis(verdict == nil ? "sendings" : "distinct notifications", unit: .count), marks: marks, height: 110)
+    return [.chart(chart)]
+  }
+
+  /// The verdict's error responses over the time of the run.
+  private var losses: LossPicture? {
+    guard let verdict, let start = unixSeconds(ledger.started), let end = unixSeconds(ledger.ended), end > start,
+      abs(start) < 9e9
+    else { return nil }
+    var time = Axis.time("time of day, UTC", bounds: 0...(end - start))
+    time.clock = start - (start / 86_400).rounded(.down) * 86_400
+    let losses = verdict.errors.compactMap { row -> LossPicture.Loss? in
+      guard let at = row.time.flatMap(unixSeconds) else { return nil }
+      return LossPicture.Loss(
+        at: at - start, discarded: row.discarded ?? 0, sentAgain: row.sentAgain, backAfter: row.lastResentS,
+        words: "connection \(row.connection), status \(row.status) \(row.statusName)")
+    }
+    return LossPicture(losses: losses, time: time)
   }
 
   private func tone(_ verdict: ProviderVerdict) -> Tone {

@@ -126,6 +126,52 @@ extension RunReport {
     func rate(at time: Double) -> Double { from == to ? from : from + (to - from) * min(1, max(0, time / length)) }
   }
 
+  /// The rate that the plan asks for, over seconds since the run's start; `nil` when it asks for none, or the result
+  /// is of several segments.
+  var asked: [Point]? {
+    guard !isMerged, result.plan["replay"] == nil, let begin = scheduleStart else { return nil }
+    let end = min(measured.upperBound, length)
+    guard end.isFinite, end > begin else { return nil }
+    if case .list = result.plan["stage"] {
+      guard !stages.isEmpty else { return nil }
+      var points: [Point] = []
+      var start = begin
+      for stage in stages {
+        let last = min(stage.length, end - start)
+        guard last > 0 else { break }
+        points += [Point(start, stage.from), Point(start + last, stage.rate(at: last))]
+        start += stage.length
+      }
+      return points
+    }
+    func rate(_ name: String) -> Double? {
+      guard case .text(let text)? = result.plan[name], text.hasSuffix("/s") else { return nil }
+      return Double(text.dropLast(2)).flatMap { $0.isFinite ? $0 : nil }
+    }
+    let ofAll = rate("rate") ?? rate("rate_per_connection").flatMap { each in plannedConnections.map { each * $0 } }
+    return ofAll.map { [Point(begin, $0), Point(end, $0)] }
+  }
+
+  /// The beginnings of the stages, in seconds since the run's start; empty with fewer than two.
+  var stageStarts: [Double] {
+    guard !isMerged, result.plan["replay"] == nil, stages.count > 1, let begin = scheduleStart else { return [] }
+    var starts = [begin]
+    for stage in stages.dropLast() { starts.append((starts.last ?? begin) + stage.length) }
+    return starts
+  }
+
+  /// The schedule begins with the warm-up, or else with the measured phase.
+  private var scheduleStart: Double? {
+    regions.first { [RunPhase.warmUp.rawValue, RunPhase.measured.rawValue].contains($0.label) }?.from
+  }
+
+  /// The plan's stages; empty if one cannot be parsed.
+  private var stages: [Stage] {
+    guard case .list(let texts)? = result.plan["stage"] else { return [] }
+    let stages = texts.compactMap { Stage($0) }
+    return stages.count == texts.count ? stages : []
+  }
+
   /// Seconds before the measured phase that the plan leaves out.
   var warmUpOfPlan: Double { time("warm_up") ?? 0 }
 
@@ -137,9 +183,7 @@ extension RunReport {
   /// The rates at the beginning and end of each stage, within the measured phase; empty without stages, or if one
   /// cannot be parsed.
   private var measuredStageRates: [Double] {
-    guard result.plan["replay"] == nil, case .list(let texts)? = result.plan["stage"] else { return [] }
-    let stages = texts.compactMap { Stage($0) }
-    guard stages.count == texts.count else { return [] }
+    guard result.plan["replay"] == nil, !stages.isEmpty else { return [] }
     // The schedule begins with the warm-up.
     let begin = warmUpOfPlan
     let end = time("for").map { begin + $0 } ?? .infinity

@@ -4,19 +4,6 @@ import Measurement
 extension RunReport {
   var throughput: Section {
     guard !result.series.isEmpty else { return Section("Throughput", [.paragraph(noSeries)]) }
-    let written = line { Double($0.written) }
-    let accepted = line { Double($0.accepted) }
-    func perSecond(_ points: [Point]) -> [Point] { zip(points, seconds).map { Point($0.x, $0.y / $1) } }
-    var marks: [Mark] = [.area("written", perSecond(written), color: .blue)]
-    let peak = written.map(\.y).max() ?? 0
-    // If everything is proven at the end, one spike would flatten the rest.
-    let acceptedIsSmooth = (accepted.map(\.y).max() ?? 0) <= 1.5 * peak
-    if acceptedIsSmooth { marks.append(.line("accepted", perSecond(accepted), color: .green)) }
-    var chart = Chart(
-      title: acceptedIsSmooth ? "Written and accepted per second" : "Written per second", x: time,
-      y: Axis("notifications per second", unit: .perSecond), marks: marks, regions: regions, events: errorTicks)
-    chart.height = 220
-
     var (sumWritten, sumAccepted) = (0.0, 0.0)
     var totals: (written: [Point], accepted: [Point]) = ([Point(0, 0)], [Point(0, 0)])
     for (sample, length) in zip(result.series, seconds) {
@@ -36,14 +23,10 @@ extension RunReport {
       regions: regions, height: 180)
     var blocks: [Block] = [
       .chart(
-        chart,
-        caption: result.series.contains { $0.errors > 0 }
-          ? "Ticks on the upper edge are seconds with error responses." : "No error response came."),
-      .chart(
         proven,
         caption:
           "The protocol has no acknowledgement: a notification is known to be accepted only when an error response or a marker names a later one. The gap between the lines is the number of unproven notifications at that time."
-      ),
+      )
     ]
     if result.series.contains(where: { $0.backlog > 0 }) {
       blocks.append(

@@ -4,11 +4,14 @@ extension RunReport {
   /// Whether the gateway's books agree with the run's; `nil` without a ledger.
   public var booksAgree: Bool? { ledger.map { Agreement(result, $0).lines.allSatisfy(\.holds) } }
 
+  /// The first screen: the verdict in a sentence, the picture, the figures.
   var verdict: Section {
     let rates = result.rates
     let lag = result.latency.sendLagUs
     let notifications = result.notifications
-    var blocks: [Block] = [
+    var blocks: [Block] = [verdictSentence]
+    if let picture { blocks.append(picture) }
+    blocks.append(
       .figures([
         Figure(
           "written", isMeasured ? rates.writtenPerS.map(Unit.perSecond.text) ?? "–" : "–",
@@ -28,16 +31,9 @@ extension RunReport {
           "checks", !failures.isEmpty ? "\(failedCount) failed" : doubt == nil ? "all passed" : "not proven",
           note: "of \(checkCount)",
           tone: failures.isEmpty ? (doubt == nil ? .good : .warning) : .bad),
-      ])
-    ]
-    blocks += failures.map { .callout(.bad, $0) }
-    if failures.isEmpty, let doubt {
-      blocks.append(.callout(.warning, Prose("Not everything is proven: \(doubt).")))
-    } else if failures.isEmpty {
-      let books = ledger == nil ? "The books balance" : "The books balance, and those of the gateway agree"
-      let thresholds = result.verdict.thresholds.isEmpty ? "no threshold was set" : "every threshold was kept"
-      blocks.append(.callout(.good, "\(books); \(thresholds)."))
-    }
+      ]))
+    if let baseline { blocks.append(.callout(.neutral, Prose(beside(baseline)))) }
+    blocks += failures.dropFirst().map { .callout(.bad, $0) }
     let reasons = result.verdict.reasons ?? []
     let warnings = result.warnings.filter { !reasons.contains($0) }
     if let first = warnings.first {
@@ -59,12 +55,53 @@ extension RunReport {
       }
       blocks += [.heading("Thresholds"), .table(table)]
     }
+    return Section("Verdict", blocks)
+  }
+
+  /// The verdict with its reason. Further failures follow the figures.
+  private var verdictSentence: Block {
+    if let first = failures.first {
+      let more = failures.count - 1
+      let rest = more == 0 ? "" : more == 1 ? " Another failure is below." : " \(more) more failures are below."
+      return .callout(.bad, first + Prose(rest))
+    }
+    let rate: String
+    if isMeasured, let accepted = result.rates.acceptedPerS {
+      rate =
+        "The gateway accepted \(Unit.perSecond.text(accepted))\(askedRate.map { " of \($0) asked" } ?? ""); \(limitWords)."
+    } else {
+      rate = ""
+    }
+    if let doubt { return .callout(.warning, Prose("Not everything is proven: \(doubt). \(rate)".trimmed)) }
+    let books = ledger == nil ? "The books balance" : "The books balance, and those of the gateway agree"
+    let thresholds = result.verdict.thresholds.isEmpty ? "no threshold was set" : "every threshold was kept"
+    return .callout(.good, Prose("\(rate) \(books); \(thresholds).".trimmed))
+  }
+
+  /// The main figures as ratios to a baseline's, in a sentence.
+  private func beside(_ baseline: RunResult) -> String {
+    let names = [
+      ("written_per_s", "written"), ("accepted_per_s", "accepted"), ("send_lag_p99", "send lag p99"),
+      ("cpu_per_notification", "processor time for each"),
+    ]
+    let ratios = names.compactMap { figure, words -> String? in
+      guard let figure = RunFigure.named(figure), let ours = figure.value(result), let theirs = figure.value(baseline)
+      else { return nil }
+      let times = ours == theirs ? 1 : ratio(ours, to: theirs)
+      return times.map { "\(words) × \(significant($0, 3))" }
+    }
+    let words = ratios.isEmpty ? "no figure is in both" : ratios.joined(separator: ", ")
+    return "Beside the baseline: \(words). One run of each side cannot tell a difference from chance."
+  }
+
+  /// The counts of this side, and of both.
+  var books: Section {
     var table = Table([.init("invariant"), .init("numbers")])
     for invariant in result.verdict.invariants {
       table.add(
         Prose(invariant.name), Prose(Self.withSeparators(invariant.detail)), tone: invariant.holds ? .good : .bad)
     }
-    blocks += [.heading("Books of this side")]
+    var blocks: [Block] = [.heading("Books of this side")]
     blocks.append(table.rows.isEmpty ? .paragraph("The result has no invariants.") : .table(table))
     if let ledger {
       blocks += [.heading("Books of both sides")] + agreementBlocks(with: ledger)
@@ -72,7 +109,7 @@ extension RunReport {
         blocks += [.heading("Accepted notifications by delivery")] + DeviceOutcomes(ledger).blocks
       }
     }
-    return Section("Verdict", blocks)
+    return Section("Books", blocks)
   }
 
   /// Whether the run has rates. Documents without phases have rates.
@@ -89,7 +126,7 @@ extension RunReport {
   }
 
   /// The failures, as sentences.
-  private var failures: [Prose] {
+  var failures: [Prose] {
     var failures: [Prose] = []
     if result.verdict.outcome == .failed {
       failures += (result.verdict.reasons ?? []).map { "The run has failed: \($0)." }
@@ -129,6 +166,14 @@ extension RunReport {
     let written = result.sendings.written
     guard written > 0 else { return "nothing was written" }
     return Unit.share.text(Double(result.sendings.accepted) / Double(written)) + " of the written ones"
+  }
+
+  private var limitWords: String {
+    switch result.verdict.limitedBy {
+    case .schedule: "no more was asked for"
+    case .gateway: "the gateway took no more"
+    case .generator: "the generator could send no more"
+    }
   }
 
   private var limitNote: String {
@@ -176,5 +221,12 @@ extension RunReport {
         ))
     }
     return blocks
+  }
+}
+
+extension String {
+  /// Without spaces at its ends.
+  fileprivate var trimmed: String {
+    String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
   }
 }

@@ -21,11 +21,14 @@ public struct RunReport: Sendable {
 
   /// The report as a page.
   public var page: Page {
-    var sections = [verdict, capacity, setup, phases, throughput, lag, errors]
-    if let feedback { sections.append(feedback) }
-    sections += [connections, batches, resources]
+    var sections = [verdict]
     if let baseline { sections.append(comparison(with: baseline)) }
-    sections += [warnings, glossary]
+    sections += [throughput, lag, errors]
+    if let feedback { sections.append(feedback) }
+    sections += [connections, batches, resources, capacity, phases]
+    sections.append(result.warnings.count > 1 ? warnings : warnings.folded)
+    // Books that do not balance are to be seen.
+    sections += [failures.isEmpty ? books.folded : books, setup.folded, glossary.folded]
     return Page(
       title: "Load run: \(whatWasAsked)", subtitle: subtitle, sections: sections,
       footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))

@@ -46,11 +46,11 @@ package struct ComparisonText: Sendable {
     ControlCharacters.escaped(values.joined(separator: " | "))
   }
 
-  private static func ratio(_ value: Double) -> String { fixed(value, value < 10 ? 3 : 1) }
+  static func ratio(_ value: Double) -> String { fixed(value, value < 10 ? 3 : 1) }
 
-  private static func probability(_ value: Double) -> String { value < 0.001 ? "<0.001" : fixed(value, 3) }
+  static func probability(_ value: Double) -> String { value < 0.001 ? "<0.001" : fixed(value, 3) }
 
-  private static func word(_ judgement: Comparison.Judgement) -> String {
+  static func word(_ judgement: Comparison.Judgement) -> String {
     switch judgement {
     case .better, .worse, .different: judgement.rawValue
     case .same: "~"

@@ -6,7 +6,8 @@ extension TracePage {
     var blocks: [Block] = []
     if let strip { blocks += strip }
     var table = Table([
-      .init("", .right), .init("client"), .init("server"), .init("from", .right), .init("length", .right),
+      .init("#", .right), .init("client"), .init("server"),
+      .init(atName == "at" ? "from" : "from (UTC)", .right), .init("length", .right),
       .init("sent", .right), .init("acc. / rej. / disc. / unk.", .right), .init("first error"), .init("ended by"),
     ])
     let all = byNumber
@@ -17,7 +18,7 @@ extension TracePage {
         ? "not decrypted" : row.isFeedback ? "\(grouped(row.feedbackTuples)) tuples" : grouped(row.notifications)
       table.add(
         Prose("\(row.connection)"), Prose(row.client ?? "–"), Prose(row.server ?? "–"),
-        Prose(seconds(course.openedS)), Prose(seconds(course.lengthS)), Prose(sent),
+        Prose(at(course.openedS)), Prose(seconds(course.lengthS)), Prose(sent),
         Prose(
           row.notifications == 0
             ? "–" : [row.accepted, row.rejected, row.discarded, row.unknown].map(grouped).joined(separator: " / ")),

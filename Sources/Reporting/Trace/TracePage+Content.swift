@@ -205,12 +205,13 @@ extension TracePage {
     }
     let readers = byNumber.filter(\.row.isFeedback)
     var table = Table([
-      .init("connection", .right), .init("client"), .init("from", .right), .init("tuples", .right), .init("ended by"),
+      .init("connection", .right), .init("client"), .init(atName == "at" ? "from" : "from (UTC)", .right),
+      .init("tuples", .right), .init("ended by"),
     ])
     for reader in readers.prefix(rows) {
       let row = reader.row
       table.add(
-        Prose("\(row.connection)"), Prose(row.client ?? "–"), Prose(seconds(reader.course.openedS)),
+        Prose("\(row.connection)"), Prose(row.client ?? "–"), Prose(at(reader.course.openedS)),
         Prose(row.isDecrypted ? grouped(row.feedbackTuples) : "not decrypted"), Prose(row.end.meaning))
     }
     if !table.rows.isEmpty { blocks.append(.table(table)) }

@@ -39,7 +39,7 @@ extension TracePage {
     }
     blocks += charts
     var table = Table([
-      .init("at", .right), .init("packet", .right), .init("connection", .right), .init("status"),
+      .init(atName, .right), .init("packet", .right), .init("connection", .right), .init("status"),
       .init("identifier", .right), .init("names", .right), .init("accepted", .right), .init("discarded", .right),
       .init(ResendWords.sentAgain, .right), .init("latency", .right),
     ])
@@ -49,7 +49,7 @@ extension TracePage {
       let isLost = row.outcomes?[.lost] ?? 0 > 0
       let isOpen = discarded > 0 && (row.sentAgain ?? 0) < discarded
       table.add(
-        Prose(seconds(error.timeS)), Prose(TracePage.packet(row.packet, of: row.file)), Prose("\(row.connection)"),
+        Prose(at(error.timeS)), Prose(TracePage.packet(row.packet, of: row.file)), Prose("\(row.connection)"),
         Prose("\(row.status) \(row.statusName)"), Prose("\(row.identifier)"),
         Prose(row.notification.map { "#\(grouped($0))" } ?? "nothing seen"), Prose(row.accepted.map(grouped) ?? "–"),
         Prose(row.discarded.map(grouped) ?? "–"), Prose(discarded == 0 ? "–" : row.sentAgain.map(grouped) ?? "–"),
@@ -93,13 +93,6 @@ extension TracePage {
       }
     }
     var blocks: [Block] = []
-    if timed.contains(where: { ($0.row.discarded ?? 0) > 0 }) {
-      blocks.append(
-        .chart(
-          Chart(
-            title: "Cost of each error response", x: time, y: Axis("notifications discarded", unit: .count),
-            marks: [.points("", points { $0.discarded.map(Double.init) }, color: .vermillion)], height: 150)))
-    }
     let latencies = points(\.latency).filter { $0.y >= 0 }
     if latencies.count > 2 {
       let values = latencies.map(\.y).filter { $0 > 0 }.sorted()

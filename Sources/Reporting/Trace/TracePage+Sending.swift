@@ -38,7 +38,8 @@ extension TracePage {
     if report.sent.counts.isEmpty {
       blocks.append(.paragraph("The trace has no times."))
     } else {
-      blocks += rateCharts(kind, groups)
+      // The first screen has the notifications.
+      blocks.append(bytesChart)
     }
     // Connections have a separate table.
     if kind == "connection" { return Section("Notifications", blocks) }
@@ -64,13 +65,20 @@ extension TracePage {
     return Section("Notifications", blocks)
   }
 
-  private func rateCharts(_ kind: String, _ groups: [Group]) -> [Block] {
+  /// The number of the series' bins in a bar: bars of three pixels or more, when all is sent in a small part of the
+  /// trace too.
+  private var binsOfBar: Int {
     let series = report.sent
-    // Bars of three pixels or more, when all is sent in a small part of the trace too.
     let shortest = (report.lengthS / 180 / series.widthS).rounded(.up)
-    let step = max(
+    return max(
       1, (series.counts.count + 159) / 160,
       shortest.isFinite ? Int(min(max(shortest, 1), Double(max(1, series.counts.count)))) : 1)
+  }
+
+  /// Notifications over time, by sender.
+  func rateChart(_ kind: String, _ groups: [Group]) -> (Chart, caption: Prose) {
+    let series = report.sent
+    let step = binsOfBar
     let width = series.widthS * Double(step)
     func points(_ counts: [Int]) -> [Point] {
       stride(from: 0, to: counts.count, by: step).compactMap { start in
@@ -105,24 +113,28 @@ extension TracePage {
       (named.isEmpty ? "Of all \(kind)s together." : "By \(kind).")
       + " Each bar is \(Unit.seconds.text(width)) long."
       + (inspection.errorCount > 0 ? " Ticks on the upper edge are error responses." : "")
-    return [
-      .chart(
-        Chart(
-          title: "Notifications per second", x: time, y: Axis("notifications per second", unit: .perSecond),
-          marks: marks, events: errorTicks, height: 200), caption: Prose(caption)),
-      .chart(
-        Chart(
-          title: "Bytes per second", x: time, y: Axis("bytes of frames per second", unit: .bytesPerSecond),
-          marks: [
-            .bars(
-              "",
-              stride(from: 0, to: series.bytes.count, by: step).map { start in
-                Point(
-                  series.fromS + Double(start) * series.widthS + width / 2,
-                  Double(series.bytes[start..<min(start + step, series.bytes.count)].reduce(0, +)) / width)
-              }.filter { $0.y > 0 }, width: width, color: .blue)
-          ], height: 110)),
-    ]
+    return (
+      Chart(
+        title: "Notifications per second", x: time, y: Axis("notifications per second", unit: .perSecond),
+        marks: marks, events: errorTicks, height: 120), Prose(caption)
+    )
+  }
+
+  private var bytesChart: Block {
+    let (series, step) = (report.sent, binsOfBar)
+    let width = series.widthS * Double(step)
+    return .chart(
+      Chart(
+        title: "Bytes per second", x: time, y: Axis("bytes of frames per second", unit: .bytesPerSecond),
+        marks: [
+          .bars(
+            "",
+            stride(from: 0, to: series.bytes.count, by: step).map { start in
+              Point(
+                series.fromS + Double(start) * series.widthS + width / 2,
+                Double(series.bytes[start..<min(start + step, series.bytes.count)].reduce(0, +)) / width)
+            }.filter { $0.y > 0 }, width: width, color: .blue)
+        ], height: 110))
   }
 
   /// The times of error responses, for the upper edge of a chart.

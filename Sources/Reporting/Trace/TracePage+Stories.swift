@@ -25,21 +25,24 @@ extension TracePage {
     var last: [Int: Int] = [:]
     for (index, row) in inspection.errors.enumerated() where row.notification != nil { last[row.connection] = index }
     var table = Table([
-      .init("at", .right), .init("connection", .right), .init("status"), .init("refused token"),
-      .init("payload begins"), .init("what became of the discarded"),
+      .init(atName, .right), .init("connection", .right), .init("status"), .init("refused token"),
+      .init("what became of the discarded"),
     ])
     for (index, error) in report.listedErrors.enumerated().prefix(rows) {
       let row = error.row
       let notification = row.notification.flatMap { refused[[row.connection, $0]] }
       let outcomes = last[row.connection] == index ? losses[row.connection] ?? [] : []
       table.add(
-        Prose(seconds(error.timeS)), Prose("\(row.connection)"), Prose("\(row.status) \(row.statusName)"),
+        Prose(at(error.timeS)), Prose("\(row.connection)"), Prose("\(row.status) \(row.statusName)"),
         notification.map { $0.token.isEmpty ? "–" : .code(String($0.token.prefix(16))) } ?? "–",
-        notification.map { $0.payload.isEmpty ? "–" : Prose(ControlCharacters.escaped($0.payload)) } ?? "–",
         Prose(
           outcomes.isEmpty
             ? "–" : outcomes.map { "\(grouped($0.count)) \(Self.words($0.name))" }.joined(separator: ", ")),
         tone: Self.tone(ofDiscarded: outcomes))
+      // The refused payload's beginning.
+      if let payload = notification?.payload, !payload.isEmpty {
+        table.rows[table.rows.count - 1].note = "refused: " + .code(ControlCharacters.escaped(payload))
+      }
     }
     return [
       .heading("What each refused and threw away"), .table(table),
@@ -47,6 +50,33 @@ extension TracePage {
         "The outcomes are those of the discarded notifications over all of their sendings: recovered ones were accepted later, lost ones never, and of open ones the trace does not show enough."
       ),
     ]
+  }
+
+  /// The notifications that were thrown away and not seen again, by name: those that are proven lost first.
+  var missing: Section? {
+    guard let stories = report.stories, !stories.missing.isEmpty else { return nil }
+    let all = stories.missing.sorted { $0.isLost && !$1.isLost }
+    var table = Table([
+      .init("token"), .init("written"), .init("connection", .right), .init("notification", .right), .init("outcome"),
+    ])
+    for row in all.prefix(rows) {
+      table.add(
+        row.token.isEmpty ? "–" : .code(Self.short(row.token, 64)), Prose(row.time ?? "–"), Prose("\(row.connection)"),
+        Prose("#\(grouped(row.notification))"), row.isLost ? .strong("lost") : "open: may have been sent elsewhere",
+        tone: row.isLost ? .bad : .neutral)
+      if !row.payload.isEmpty {
+        table.rows[table.rows.count - 1].note = .code(ControlCharacters.escaped(row.payload))
+      }
+    }
+    let counts = InspectionReport.Stories(stories)
+    let total = max(counts.lost + counts.notSeenAgain.sum, all.count)
+    return Section(
+      "Notifications that did not come back",
+      [
+        .paragraph(
+          "Discarded after an error response and not seen again, each with its token, its last sending and the beginning of its payload."
+        ), .table(table),
+      ] + more(than: min(rows, all.count), of: total, "notifications"))
   }
 
   /// The tokens that cost most.

@@ -23,6 +23,7 @@ public struct TracePage: Sendable {
   /// The report as a page.
   public var page: Page {
     var sections = [glance]
+    if let missing { sections.append(missing) }
     // A trace of the feedback service alone has nothing else to show.
     let isFeedback = summary.notifications == 0 && inspection.errorCount == 0 && inspection.feedbackConnections > 0
     if isFeedback {
@@ -32,7 +33,7 @@ public struct TracePage: Sendable {
       sections += stories
       sections += [connections, errors, reconnects, batching, payloads, tokens, mix, feedback, damage]
     }
-    sections.append(glossary)
+    sections.append(glossary.folded)
     return Page(
       title: "Trace: \(title)", subtitle: subtitle, sections: sections,
       footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))
@@ -40,7 +41,7 @@ public struct TracePage: Sendable {
 
   /// What a page of a provider has of a trace: the course of time, and what is sent.
   var providerSections: [Section] {
-    [sending, connections, reconnects, batching, payloads, tokens, mix, damage, glossary]
+    [sending, connections, reconnects, batching, payloads, tokens, mix, damage, glossary.folded]
   }
 
   private var title: String {
@@ -102,7 +103,7 @@ public struct TracePage: Sendable {
             "on \(grouped(inspection.feedbackConnections)) \(inspection.feedbackConnections == 1 ? "connection" : "connections")"
         ))
     }
-    var blocks: [Block] = [.figures(figures)]
+    var blocks: [Block] = [verdict] + picture + [.figures(figures)]
     if let selection = inspection.selection {
       blocks.append(
         .callout(
@@ -111,16 +112,6 @@ public struct TracePage: Sendable {
             + .code(selection.joined(separator: " ")) + "."))
     }
     blocks += report.warnings.map { .callout(.warning, Prose($0)) }
-    if !summary.hasRead {
-      blocks.append(
-        .callout(
-          .warning,
-          inspection.selection == nil
-            ? "No APNs traffic was found; see the findings for the reason."
-            : "No record is selected; see the findings for the reason."))
-    } else if inspection.findings.isEmpty, isProven {
-      blocks.append(.callout(.good, "No findings: no error, no loss, no damage."))
-    }
     if summary.notifications > 0 {
       blocks.append(
         .paragraph(
@@ -137,6 +128,80 @@ public struct TracePage: Sendable {
       blocks += [.heading("Findings"), .table(table)]
     }
     return Section("At a glance", blocks)
+  }
+
+  /// The verdict in a sentence.
+  private var verdict: Block {
+    let fates = inspection.fates
+    if !summary.hasRead {
+      return .callout(
+        .warning,
+        inspection.selection == nil
+          ? "No APNs traffic was found; see the findings for the reason."
+          : "No record is selected; see the findings for the reason.")
+    }
+    if inspection.findings.isEmpty, isProven {
+      return .callout(.good, "No findings: no error, no loss, no damage.")
+    }
+    let isBad = inspection.findings.contains { $0.kind.tone == .bad }
+    let first = inspection.findings.first.map { " \($0.text.prefix(1).uppercased())\($0.text.dropFirst())." } ?? ""
+    let all = counted(summary.notifications, "notification")
+    guard inspection.errorCount > 0 else {
+      let what =
+        summary.notifications == 0
+        ? inspection.feedbackConnections > 0
+          ? "\(counted(inspection.feedbackTuples, "feedback tuple")) and no notification."
+          : "No notification is in the trace."
+        : fates.unknown > 0
+          ? "No error response came, and nothing proves what became of \(grouped(fates.unknown)) of \(all)."
+          : "No error response came for \(all)."
+      return .callout(isBad ? .bad : inspection.findings.isEmpty ? .neutral : .warning, Prose(what + first))
+    }
+    let errors = counted(inspection.errorCount, "error response")
+    guard fates.discarded > 0 else {
+      return .callout(isBad ? .bad : .warning, Prose("\(errors) discarded none of \(all)." + first))
+    }
+    var parts: [String] = []
+    let known = inspection.errors.compactMap(\.sentAgain)
+    let again = known.reduce(0, +)
+    if !known.isEmpty, again <= fates.discarded {
+      parts.append(
+        "\(notFollowed > 0 ? "at least " : "")\(again == fates.discarded ? "all" : grouped(again)) of these were \(ResendWords.sentAgain)"
+      )
+    }
+    let lost = report.stories.map { InspectionReport.Stories($0) }
+    if let lost, lost.lost > 0 {
+      parts.append("\(counted(lost.lost, "notification")) \(lost.lost == 1 ? "is" : "are") \(ResendWords.lostForGood)")
+    }
+    if let lost, lost.notSeenAgain.sum > 0 {
+      let count = lost.notSeenAgain.sum
+      parts.append("\(counted(count, "notification")) \(count == 1 ? "was" : "were") \(ResendWords.notSeenAgain)")
+    }
+    let rest = parts.isEmpty ? "" : ": \(parts.joined(separator: ", "))"
+    return .callout(
+      isBad || (lost?.lost ?? 0) > 0 ? .bad : .warning,
+      Prose("\(errors) threw away \(grouped(fates.discarded)) of \(all)\(rest)."))
+  }
+
+  /// What was sent over time, and what each error threw away of it.
+  var picture: [Block] {
+    guard summary.notifications > 0, !report.sent.counts.isEmpty else { return [] }
+    let (kind, groups) = groups
+    let (rates, caption) = rateChart(kind, groups)
+    guard let losses = losses.chart else { return [.chart(rates, caption: caption)] }
+    return [.stack([rates, losses], caption: caption + Prose(" \(LossPicture.caption)"))]
+  }
+
+  private var losses: LossPicture {
+    LossPicture(
+      losses: report.listedErrors.compactMap { error in
+        error.timeS.map { time in
+          LossPicture.Loss(
+            at: time, discarded: error.row.discarded ?? 0, sentAgain: error.row.sentAgain,
+            backAfter: error.row.lastResentS,
+            words: "connection \(error.row.connection), status \(error.row.status) \(error.row.statusName)")
+        }
+      }, time: time)
   }
 
   /// `12`, or `2:12` for packet 12 of the second of several files.
@@ -214,7 +279,28 @@ public struct TracePage: Sendable {
 
   // MARK: parts of several sections
 
-  var time: Axis { .time("time since the first packet", bounds: 0...max(1e-6, report.lengthS)) }
+  var time: Axis {
+    var axis = Axis.time("time since the first packet", bounds: 0...max(1e-6, report.lengthS))
+    if let clock, report.lengthS < 86_400 {
+      axis.label = "time of day, UTC"
+      axis.clock = clock - (clock / 86_400).rounded(.down) * 86_400
+    }
+    return axis
+  }
+
+  /// The UNIX seconds of the trace's start; `nil` if it has no times.
+  private var clock: Double? { report.started.flatMap(unixSeconds).flatMap { abs($0) < 9e9 ? $0 : nil } }
+
+  /// The name of a column of times.
+  var atName: String { clock == nil ? "at" : "at (UTC)" }
+
+  /// A time since the trace's start by the clock; of a trace of a day or more with its date.
+  func at(_ seconds: Double?) -> String {
+    guard let seconds, seconds.isFinite else { return "–" }
+    guard let clock, abs(seconds) < 1e9 else { return self.seconds(seconds) }
+    if report.lengthS < 86_400 { return ClockTime.text(clock + seconds, step: 1e-3) }
+    return rfc3339(Int64((clock + seconds) * 1e3) * 1_000_000)
+  }
 
   static func short(_ text: String, _ length: Int = 40) -> String {
     text.count > length ? text.prefix(length - 1) + "…" : text

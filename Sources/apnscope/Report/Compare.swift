@@ -26,6 +26,8 @@ struct Compare: ParsableCommand {
       of the distinct notifications (--verdict). may_be_lost has those that are open and were not seen again beside \
       those that are proven lost. Counts depend on the load, and ledgers have no settings that could be compared.
 
+      --output writes the comparison as a page: the verdict, both sides in every chart, and what differs.
+
       Differences between the machines and plans of the runs are listed; there should be only the intended one. A warning \
       is shown when host, kernel, OpenSSL, or the load itself differ.
 
@@ -44,6 +46,7 @@ struct Compare: ParsableCommand {
         apnscope compare --format json a?.json -- b?.json |
           jq '.figures[] | select(.judgement == "worse")'
         apnscope compare --fail-on worse --junit compare.xml a?.json -- b?.json
+        apnscope compare --output compare.html a?.json -- b?.json
 
       Exit codes: 0 done, whatever differs; 64 usage; 65 a file is no result of a load and no ledger, files are of both kinds, or one has another schema; 66 cannot \
       open a file; 74 cannot write; 99 --fail-on found something.
@@ -86,6 +89,11 @@ struct Compare: ParsableCommand {
   var junit: String?
 
   @Option(
+    help: ArgumentHelp("Write the comparison as a page to this file, ending in .html.", valueName: "file"),
+    completion: .file(extensions: ["html"]))
+  var output: String?
+
+  @Option(
     name: .customLong("figure"),
     help: ArgumentHelp("Judge this figure; repeatable. Default: the four main ones.", valueName: "name"),
     completion: .list((RunFigure.all + RunFigure.ofLedgers).map(\.name)))
@@ -93,6 +101,7 @@ struct Compare: ParsableCommand {
 
   func validate() throws {
     _ = try sides()
+    if let output, !output.hasSuffix(".html") { throw ValidationError("--output takes a file ending in .html.") }
     for figure in figures { try checkFigure(figure, of: (RunFigure.all + RunFigure.ofLedgers).map(\.name)) }
   }
 
@@ -116,10 +125,12 @@ struct Compare: ParsableCommand {
 
   func run() throws {
     let sides = try sides()
-    try refuseConflicts(reading: sides.a + sides.b, writing: [("--junit", junit), FilesInUse.standardOutput])
-    let comparison = try comparison(sides.a, sides.b)
+    try refuseConflicts(
+      reading: sides.a + sides.b, writing: [("--junit", junit), ("--output", output), FilesInUse.standardOutput])
+    let (comparison, a, b) = try comparison(sides.a, sides.b)
     let output = try TextOutput()
     let document = try junit.map { try WholeDocument($0) }
+    let page = try self.output.map { try WholeDocument($0) }
     let failing = (failOn ?? .worse).judgements
     if format == .json {
       output.say(try comparison.jsonDocument())
@@ -127,22 +138,29 @@ struct Compare: ParsableCommand {
       output.show(ComparisonText(comparison).text, colour)
     }
     document?.write(JUnitReport(comparison, failingOn: failing).text)
+    page?.write(ComparisonPage(comparison, a, b, command: Report.command).page.html)
     try output.check()
     try document?.check()
+    try page?.check()
     guard failOn != nil else { return }
     let failures = comparison.sentences(on: failing)
     for failure in failures { complain(failure) }
     if !failures.isEmpty { throw ExitStatus.thresholdFailed }
   }
 
-  private func comparison(_ a: [String], _ b: [String]) throws -> Comparison {
+  /// The comparison, and the loads that it is of.
+  private func comparison(
+    _ a: [String], _ b: [String]
+  ) throws -> (Comparison, a: [RunResult.Part], b: [RunResult.Part]) {
     let kinds = (a + b).map { (path: $0, kind: ResultDocument.kindIfAny(of: $0)) }
     guard let ledger = kinds.first(where: { $0.kind == Ledger().kind }) else {
       try requireFigures(RunFigure.all, "results of a load")
       func read(_ paths: [String]) throws -> [RunResult.Part] {
         try paths.map { RunResult.Part($0, try ResultDocument.read($0)) }
       }
-      return Comparison(try read(a), try read(b), judging: figures.isEmpty ? Comparison.mainFigures : figures)
+      let (first, second) = (try read(a), try read(b))
+      let judged = figures.isEmpty ? Comparison.mainFigures : figures
+      return (Comparison(first, second, judging: judged), first, second)
     }
     if let load = kinds.first(where: { $0.kind == RunResult().kind }) {
       complain(
@@ -154,8 +172,8 @@ struct Compare: ParsableCommand {
     func read(_ paths: [String]) throws -> [Comparison.LedgerPart] {
       try paths.map { Comparison.LedgerPart($0, try ResultDocument.readLedger($0)) }
     }
-    return Comparison(
-      ledgers: try read(a), try read(b), judging: figures.isEmpty ? Comparison.mainLedgerFigures : figures)
+    let judged = figures.isEmpty ? Comparison.mainLedgerFigures : figures
+    return (Comparison(ledgers: try read(a), try read(b), judging: judged), [], [])
   }
 
   /// Throws a usage error for a figure that results of this kind do not have.

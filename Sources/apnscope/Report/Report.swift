@@ -10,17 +10,18 @@ struct Report: ParsableCommand {
     abstract: "Create a report of a result or a trace: one HTML page, and the same as Markdown.",
     usage: "apnscope report [<options>] <file> ... --output <folder>",
     discussion: """
-      Writes into a folder: report.html, a self-contained page without scripts, light or dark like the reader's system, for \
-      screens, phones and paper; report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
+      Writes into a folder: report.html, one page that needs nothing from elsewhere, light or dark like the reader's \
+      system, for screens, phones and paper; it begins with the verdict and one picture, and its charts show values and \
+      zoom by mouse, keys and touch (without scripts it has their numbers in tables); report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
       (run.json, ledger.json, baseline.json, capacity.json; several ledgers are ledger-1.json, ledger-2.json …), so that \
       the report can be created again. The page ends with the command line that created it. The folder is created if it \
       does not exist; pages, charts and copies of an earlier report are replaced, but copies that this report does not \
       have stay, with a warning: they may be originals.
 
-      A load run ('apnscope load --output' or 'apnscope merge --output') shows: the verdict (the request, the outcome, the \
-      limiting factor, thresholds, invariants), estimates of capacity with intervals within this run, the set-up, phases, \
-      throughput and send lag over time, errors and their cost, connections over time, batching, processor and memory, \
-      and warnings.
+      A load run ('apnscope load --output' or 'apnscope merge --output') shows: the verdict with what was asked, written and \
+      accepted over time, errors, lag and stalls; then errors and their cost, connections over time, batching, processor and \
+      memory, estimates of capacity with intervals within this run, phases, warnings; and folded the books, the set-up and \
+      a glossary.
 
       A result of 'apnscope capacity' shows: the answer, the trials of the search, the laws over connections, errors and \
       batches with their checks, and every trial. --target, --within, --demand and --storm ask it other questions than \
@@ -33,7 +34,8 @@ struct Report: ParsableCommand {
       ('simulate --records') also its traffic over time. Without --verdict in the run, outcomes are those that the \
       records prove.
 
-      A trace shows: findings, the senders and their traffic over time, connections over time, every error response with the \
+      A trace shows: what was sent by the time of day, what each error threw away and when that came back, the \
+      notifications that did not, findings, the senders and their traffic over time, connections over time, every error response with the \
       notifications discarded after it and whether they were resent, reconnects by cause, batching, payload sizes, \
       kinds and faults of payloads, device tokens, commands, priorities and expirations, feedback, and missing data. The \
       file is a capture or dump, decoded as by 'apnscope inspect' and with the same options, and several captures, or a \
@@ -49,7 +51,7 @@ struct Report: ParsableCommand {
       With --ledger, the report compares the books of 'apnscope simulate --ledger' with those of the load, line by line. With \
       --baseline, it shows the figures of an earlier run beside those of this one, with ratios, and lists settings that \
       differ. It calls nothing better or worse: one run of each cannot separate a difference from chance; 'apnscope \
-      compare' judges \(Comparison.fewestRuns) of each.
+      compare' judges \(Comparison.fewestRuns) of each, and makes a page of that with --output.
 
       All figures are those of the result. Percentiles are of all values, from its histograms.
 

@@ -296,6 +296,7 @@ struct CapacityAnalysisTests {
     #expect(table.rows.count == document.trials.count)
     let html = page.html
     #expect(html.contains("sustains 9,000/s over 1 connection") && html.contains("&lt;because&gt;"))
+    #expect(html.contains("<tr class=\"note") && html.contains("<td colspan=\"11\">&lt;because&gt;</td>"))
     #expect(!html.contains("nan") && !html.contains("inf<"))
     let (text, charts) = page.markdown()
     #expect(charts.count == 4 && text.contains("30,000,000 take"))

@@ -243,11 +243,13 @@ struct DemandForecastTests {
     document.trials.append(storm(10, 2))
     let page = document.page(footer: "")
     #expect(page.sections.map(\.title).prefix(4) == ["Result", "Demand", "Reconnect storms", "Search"])
-    #expect(page.charts.map(\.title).prefix(2) == ["Demand over capacity", "Backlog"])
+    #expect(page.charts.map(\.title).prefix(3) == ["Trials of the search", "Demand over capacity", "Backlog"])
     #expect(page.charts.allSatisfy { !$0.isEmpty })
     #expect(page.html.contains("It does not fit: up to 90,000") && !page.html.contains("nan"))
     let fits = self.document(peak: 1_000).page(footer: "")
-    #expect(fits.charts.map(\.title).first == "Demand over capacity" && !fits.charts.contains { $0.title == "Backlog" })
+    #expect(
+      fits.charts.map(\.title).prefix(2).last == "Demand over capacity"
+        && !fits.charts.contains { $0.title == "Backlog" })
     document.sustainedPerS = nil
     #expect(document.page(footer: "").html.contains("nothing is known about the demand"))
   }
