@@ -78,8 +78,9 @@ extension RunResult {
   /// - Parameters:
   ///   - phase: the current phase.
   ///   - afterS: seconds since the phase began.
-  package mutating func markLost(in phase: RunPhase, afterS: Double) {
-    interrupted = Interruption(phase: phase, afterS: afterS, cause: .lost)
+  ///   - goesOn: whether the run is still under way, for a page that follows it.
+  package mutating func markLost(in phase: RunPhase, afterS: Double, goesOn: Bool = false) {
+    interrupted = goesOn ? nil : Interruption(phase: phase, afterS: afterS, cause: .lost)
     let open =
       notifications.generated
       &- [
@@ -99,13 +100,13 @@ extension RunResult {
     }
     verdict.thresholds = []
     verdict.invariants = invariants(usesMarkers: false)
-    verdict.invariants.append(Missing.lostRun(self))
+    if !goesOn { verdict.invariants.append(Missing.lostRun(self)) }
     // Statements that assume a finished run.
     let said = verdict.reasons ?? []
     warnings.removeAll { said.contains($0) }
     let after = (afterS * 10).rounded() / 10
     let reason =
-      "the run did not finish: these are its books after \(after) s of the phase '\(phase.rawValue)'"
+      "the run \(goesOn ? "goes on" : "did not finish"): these are its books after \(after) s of the phase '\(phase.rawValue)'"
     warnings.insert(reason, at: 0)
     (verdict.outcome, verdict.reasons) = (.unproven, [reason])
   }

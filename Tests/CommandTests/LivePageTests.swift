@@ -11,7 +11,7 @@ struct LivePageTests {
     var versions: [String]
     var sections: [String]
     var title: String
-    var too_wide: Bool
+    var tooWide: Bool
     var requests: [String]
     var host: String
   }
@@ -63,7 +63,7 @@ struct LivePageTests {
       let seen = try watch(try address(load), width: 390)
       #expect(try load.end().status == 0)
       #expect(seen.line == "The run has ended." && seen.versions.count >= 3, "\(seen.line) \(seen.versions)")
-      #expect(!seen.too_wide && Set(seen.requests) == [seen.host])
+      #expect(!seen.tooWide && Set(seen.requests) == [seen.host])
       #expect(try command.run("report", "run.json", "--output", "report").status == 0)
       let report = sections(try command.read("report/report.html"))
       #expect(seen.sections.map { $0.filter { !$0.isWhitespace } } == report)
@@ -107,7 +107,7 @@ struct LivePageTests {
       let event = try get(address, "events?after=0", in: command).output
       #expect(event.contains("data: ") && event.hasSuffix("\n200"))
       simulator.send(SIGTERM)
-      // Nobody is waiting for the last page, or for three seconds at most.
+      // Nobody is waiting for the last page, or for five seconds at most.
       #expect(waitUntil { !simulator.isRunning })
     }
   }

@@ -43,9 +43,14 @@ extension LoadOutcome {
   /// The result has no timeline, and the rates so far.
   ///
   /// - Parameter environment: the environment of this process.
-  package func lostResult(_ environment: Environment) -> RunResult {
+  package func lostResult(_ environment: Environment) -> RunResult { unfinishedResult(environment, goesOn: false) }
+
+  /// The result so far of a run that goes on; otherwise as `lostResult`.
+  package func ongoingResult(_ environment: Environment) -> RunResult { unfinishedResult(environment, goesOn: true) }
+
+  private func unfinishedResult(_ environment: Environment, goesOn: Bool) -> RunResult {
     var result = result(environment)
-    if let phase = phases.last { result.markLost(in: phase.phase, afterS: phase.seconds) }
+    if let phase = phases.last { result.markLost(in: phase.phase, afterS: phase.seconds, goesOn: goesOn) }
     return result
   }
 }

@@ -3,7 +3,8 @@
 (() => {
   'use strict';
   const SVG = 'http://www.w3.org/2000/svg';
-  const figures = new Set(), groups = new Map();
+  const groups = new Map();
+  let own = 0;
 
   const make = (name, attributes, parent) => {
     const element = document.createElementNS(SVG, name);
@@ -290,32 +291,37 @@
     });
   };
 
-  for (const element of document.querySelectorAll('figure')) {
-    const charts = [...element.querySelectorAll('svg.apns-chart[data-chart]')].map(svg => new Chart(svg));
-    if (!charts.length) continue;
-    const figure = new Figure(element);
-    for (const chart of charts) {
-      const { x } = chart;
-      const key = x.layout === 'linear' ? `${x.label} ${x.unit} ${x.low} ${x.high}` : `${groups.size} of its own`;
-      if (!groups.has(key)) groups.set(key, new Group(x.layout === 'linear'));
-      chart.group = groups.get(key);
-      chart.group.charts.push(chart);
-      chart.figure = figure;
-      figure.charts.push(chart);
-      listen(chart);
+  // Charts that are new in the page, and no longer those that are gone: a live page replaces sections.
+  const prepare = (part, hint) => {
+    for (const [key, group] of groups) {
+      group.charts = group.charts.filter(chart => chart.svg.isConnected);
+      if (!group.charts.length) groups.delete(key);
     }
-    figures.add(figure);
-  }
-  let isFirst = true;
-  for (const figure of figures) {
-    figure.finish(isFirst ? 'Point or ← → for values; drag or + to zoom.' : '');
-    isFirst = false;
-  }
+    const figures = [];
+    for (const element of part.querySelectorAll('figure')) {
+      const charts = [...element.querySelectorAll('svg.apns-chart[data-chart]')].map(svg => new Chart(svg));
+      if (!charts.length) continue;
+      const figure = new Figure(element);
+      for (const chart of charts) {
+        const { x } = chart;
+        const key = x.layout === 'linear' ? `${x.label} ${x.unit} ${x.low} ${x.high}` : `${own += 1} of its own`;
+        if (!groups.has(key)) groups.set(key, new Group(x.layout === 'linear'));
+        chart.group = groups.get(key);
+        chart.group.charts.push(chart);
+        chart.figure = figure;
+        figure.charts.push(chart);
+        listen(chart);
+      }
+      figures.push(figure);
+    }
+    figures.forEach((figure, place) => figure.finish(place === 0 ? hint : ''));
+  };
+  prepare(document, 'Point or ← → for values; drag or + to zoom.');
+  document.addEventListener('apnscope:section', event => prepare(event.detail, ''));
 
   // What is folded is printed, and unfolds for who follows a link to it.
-  const folds = [...document.querySelectorAll('section > details')];
   let closed = [];
-  addEventListener('beforeprint', () => { closed = folds.filter(fold => !fold.open); for (const fold of closed) fold.open = true });
+  addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('section > details:not([open])')]; for (const fold of closed) fold.open = true });
   addEventListener('afterprint', () => { for (const fold of closed) fold.open = false });
   const unfold = () => {
     const fold = location.hash.length > 1 && document.getElementById(location.hash.slice(1))?.querySelector(':scope > details');

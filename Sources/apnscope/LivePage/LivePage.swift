@@ -56,7 +56,7 @@ final class LivePage: Sendable {
     var rest = ContinuousClock.now
 
     /// Whether a browser that asks now gets a later page than `shown`.
-    var mayMake: Bool { version != shown?.version && !isBusy && (isLast || ContinuousClock.now >= rest) }
+    var mayMake: Bool { make != nil && version != shown?.version && !isBusy && (isLast || ContinuousClock.now >= rest) }
     /// When a browser asked last.
     var asked: ContinuousClock.Instant?
     /// Whether the last page was fetched.
@@ -112,7 +112,7 @@ final class LivePage: Sendable {
     }
   }
 
-  /// Publishes the page of the whole run, waits until a browser that was watching has it, at most three seconds, and
+  /// Publishes the page of the whole run, waits until a browser that was watching has it, at most five seconds, and
   /// ends.
   func finish(_ make: @escaping @Sendable () -> Page) async {
     state.withLock { state in
@@ -131,7 +131,7 @@ final class LivePage: Sendable {
     await endpoint.withLock { $0.take() }?.stop()
   }
 
-  private static let patience = Duration.seconds(3)
+  private static let patience = Duration.seconds(5)
   /// How long a browser waits for a change, before it asks again.
   private static let longestWait = Duration.seconds(15)
 

@@ -189,7 +189,7 @@ private struct LiveRun: Sendable {
   /// Shows the run so far, without its connections over time.
   func show(_ books: LoadOutcome) {
     page.publish {
-      var result = books.result(environment)
+      var result = books.ongoingResult(environment)
       (result.plan, result.labels) = (plan, labels)
       return RunReport(result, command: Report.command).page
     }

@@ -66,11 +66,13 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
             if value("document.getElementById('live')?.dataset.last") == "true":
                 break
             time.sleep(0.1)
+        # Values at a chart's cursor are no part of the report.
+        value("document.querySelectorAll('.values-at').forEach(element => element.remove())")
         sections = value("[...document.querySelectorAll('main section')].map(s => s.textContent)")
         print(json.dumps({
             "line": value("document.getElementById('live')?.textContent"), "versions": seen, "sections": sections,
             "title": value("document.title"),
-            "too_wide": value("document.documentElement.scrollWidth > window.innerWidth"),
+            "tooWide": value("document.documentElement.scrollWidth > window.innerWidth"),
             "requests": value("performance.getEntriesByType('resource').map(e => new URL(e.name).host)"),
             "host": value("location.host"),
         }))
