@@ -15,6 +15,8 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
   private let columns: [StaticString]
   private var column = 0
   private var prefix: StaticString = ""
+  /// What is written at the end of the line.
+  private var late: (prefix: StaticString, name: StaticString, text: String)?
   private var times = TimestampFormatter()
 
   private let separator: UInt8
@@ -56,7 +58,15 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
     output.write(type)
   }
 
+  package mutating func field(_ name: StaticString, late text: String) { late = (prefix, name, text) }
+
   package mutating func end() {
+    if let (prefix, name, text) = late {
+      late = nil
+      self.prefix = prefix
+      field(name, text)
+      self.prefix = ""
+    }
     while column < columns.count {
       if column > 0 && column < columns.count { output.write(separator) }
       column += 1

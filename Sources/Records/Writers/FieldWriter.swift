@@ -13,6 +13,8 @@ package protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64)
   mutating func field(_ name: StaticString, seconds nanoseconds: Int64)
   mutating func field(_ name: StaticString, _ text: String)
+  /// A text whose column is the last one.
+  mutating func field(_ name: StaticString, late text: String)
   /// A text that needs no escaping.
   mutating func field(_ name: StaticString, word: StaticString)
   /// A text from the wire, of any bytes.
@@ -37,6 +39,8 @@ package protocol FieldWriter: ~Copyable {
 }
 
 extension FieldWriter where Self: ~Copyable {
+  package mutating func field(_ name: StaticString, late text: String) { field(name, text) }
+
   @inline(__always)
   package mutating func field(_ name: StaticString, optional value: Int?) {
     if let value { field(name, value) }
