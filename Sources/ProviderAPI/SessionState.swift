@@ -175,8 +175,10 @@ struct SessionState: Sendable, ConnectionHandler {
     guard place.slot >= exchanges.count || !exchanges[place.slot].isOpen else { return }
     openCount += 1
     mostOpen = max(mostOpen, openCount)
-    // What the client has received and is not read yet may close streams, and change the limit.
-    if isAhead, origin.side == .client { areStreamsCounted = false }
+    // What the client has received and is not read yet may close streams, and change the limit; of an answer that comes
+    // first the request is missing, or late.
+    let isAhead = isAhead || origin.side == .server
+    if isAhead { areStreamsCounted = false }
     var request = ProviderRequest(
       target: .unknown, stream: place.stream, offset: origin.offset, openStreams: areStreamsCounted ? openCount : nil,
       streamLimit: areSettingsKnown && !isAhead ? streamLimit : nil)

@@ -148,9 +148,6 @@ extension Schema {
     Field(
       "command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed.",
       when: "of the binary protocol"),
-    Field(
-      "status", .integer, "The HTTP status of its answer.", when: "over HTTP/2, if it is known as this is written",
-      since: "0.3"),
     Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
     Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
     Field("priority", .integer, "10: at once; 5: when it suits the device's power.", when: "the frame has one"),
@@ -172,14 +169,8 @@ extension Schema {
       when: "the frame has such items"),
     Field("item_order", .array(.integer), "Ids of all items in their order.", when: "they do not ascend"),
     Field(
-      "reason", .text, "The reason of its rejection, as Apple names it.",
-      when: "over HTTP/2, if it is known as this is written", since: "0.3"),
-    Field(
       "problem", .text, "Why the items do not fit the frame, whose length is right; the fields are those before it.",
       when: "the frame is malformed inside"),
-    Field(
-      "latency_ms", .number, "From its END_STREAM to the HEADERS of its answer, as the capture saw them.",
-      unit: .milliseconds, when: "over HTTP/2, if it is known as this is written", since: "0.3"),
     stream, discardedBy,
     Field(
       "bundle", .text, "The bundle identifier in the path of a broadcast.", when: "it is a broadcast", since: "0.3"),
@@ -210,6 +201,15 @@ extension Schema {
       "stream_limit", .integer, "The server's limit on them that was in force.", when: "there is one, and it is known",
       since: "0.3"),
     uncertain,
+    Field(
+      "status", .integer, "The HTTP status of its answer.", when: "over HTTP/2, if it is known as this is written",
+      since: "0.3"),
+    Field(
+      "reason", .text, "The reason of its rejection, as Apple names it.",
+      when: "over HTTP/2, if it is known as this is written", since: "0.3"),
+    Field(
+      "latency_ms", .number, "From its END_STREAM to the HEADERS of its answer, as the capture saw them.",
+      unit: .milliseconds, when: "over HTTP/2, if it is known as this is written", since: "0.3"),
   ]
 
   private static let discardedBy = Field(

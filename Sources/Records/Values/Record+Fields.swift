@@ -223,7 +223,7 @@ extension ConnectionRecord: WritableRecord {
       if let alert = tls.alert { output.field("alert", alert) }
       if let ends = tls.certificateEnds { output.field("certificate_ends", time: Timestamp(unixSeconds: ends)) }
       if let environment = tls.environment { output.field("environment", environment.rawValue) }
-      if http2 != nil, let name = tls.chosenProtocol { output.field("alpn", late: name) }
+      if http2 != nil, let name = tls.chosenProtocol { output.field("alpn", behind: .text(name), isAlways: true) }
       output.endObject()
     }
     output.field("client_bytes", clientBytes)

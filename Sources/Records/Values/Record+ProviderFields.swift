@@ -20,14 +20,14 @@ extension ProviderNotificationRecord: WritableRecord {
     output.field("length", place.length)
     if let outcome {
       output.field("fate", word: outcome.fate.word)
-      output.field("status", optional: outcome.answer?.status)
+      if let status = outcome.answer?.status { output.field("status", behind: .number(status)) }
     }
     if let expiration = request.expiration { output.field("expiration", Int(clamping: expiration)) }
     output.field("priority", optional: request.priority.map(Int.init))
     if request.token.isPresent { output.field("token", hex: bytes(of: request.token)) }
     writePayload(to: &output)
-    if let reason = outcome?.answer?.reason { output.field("reason", reason) }
-    if let latency = outcome?.answer?.latencyNanoseconds { output.field("latency_ms", milliseconds: latency) }
+    if let reason = outcome?.answer?.reason { output.field("reason", behind: .text(reason)) }
+    if let latency = outcome?.answer?.latencyNanoseconds { output.field("latency_ms", behind: .milliseconds(latency)) }
     output.field("stream", Int(request.stream))
     if let cause = outcome?.cause { output.field("discarded_by", word: cause.word) }
     writeTarget(to: &output)

@@ -6,10 +6,19 @@ package struct RecordField: Sendable {
   package let name: StaticString
   /// The types of records that may have the field.
   package let types: Set<RecordType>
+  /// Those of them of which it is the last field, as others had one of the name before.
+  private var isLast: Set<RecordType> = []
 
   private init(_ name: StaticString, _ types: RecordType...) {
     self.name = name
     self.types = Set(types)
+  }
+
+  /// With types of which it is the last field.
+  private func last(of types: RecordType...) -> RecordField {
+    var field = self
+    field.isLast = Set(types)
+    return field
   }
 
   private init(ofAll name: StaticString) {
@@ -79,7 +88,7 @@ package struct RecordField: Sendable {
     RecordField("last", .fate),
     RecordField("fate", .notification, .fate),
     RecordField("command", .notification, .errorResponse),
-    RecordField("status", .notification, .errorResponse, .response, .channelRequest),
+    RecordField("status", .notification, .errorResponse, .response, .channelRequest).last(of: .notification),
     RecordField("status_name", .errorResponse),
     RecordField("identifier", .notification, .errorResponse),
     RecordField("expiration", .notification),
@@ -93,7 +102,7 @@ package struct RecordField: Sendable {
     RecordField("lint", .notification),
     RecordField("items", .notification),
     RecordField("item_order", .notification),
-    RecordField("reason", .notification, .response, .goAway, .channelRequest, .gap),
+    RecordField("reason", .notification, .response, .goAway, .channelRequest, .gap).last(of: .notification),
     RecordField("problem", .notification, .malformed),
     RecordField("bytes", .malformed),
     RecordField("notification", .errorResponse, .response, .reset),
@@ -104,7 +113,7 @@ package struct RecordField: Sendable {
     RecordField("rejected", .connection),
     RecordField("discarded", .errorResponse, .goAway, .connection),
     RecordField("unknown", .goAway, .connection),
-    RecordField("latency_ms", .notification, .errorResponse, .response, .channelRequest),
+    RecordField("latency_ms", .notification, .errorResponse, .response, .channelRequest).last(of: .notification),
     RecordField("candidates", .errorResponse),
     RecordField("ambiguous", .errorResponse),
     RecordField("conflicting_bytes", .connection),
@@ -170,6 +179,8 @@ package struct RecordField: Sendable {
 
   /// The names of the fields of one type, or of all types, in order.
   package static func names(of type: RecordType? = nil) -> [StaticString] {
-    fields.filter { field in type.map { field.types.contains($0) } ?? true }.map(\.name)
+    guard let type else { return fields.map(\.name) }
+    let own = fields.filter { $0.types.contains(type) }
+    return (own.filter { !$0.isLast.contains(type) } + own.filter { $0.isLast.contains(type) }).map(\.name)
   }
 }
