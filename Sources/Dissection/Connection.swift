@@ -13,6 +13,14 @@ final class Connection {
     var bytes: [UInt8]
     var offset: Int
     var mark: CapturePosition
+    /// Missing bytes, if it is a gap: then there are no others.
+    var gap: Gap?
+  }
+
+  /// Missing bytes at the beginning of a direction.
+  struct Gap {
+    var length: Int
+    var reason: GapRecord.Reason
   }
 
   struct Closing {
@@ -27,6 +35,8 @@ final class Connection {
     var held: [Held] = []
     /// Bytes missing before the service of the connection was known.
     var missing = 0
+    /// Whether it begins with a gap that is held.
+    var lacksBeginning: Bool { held.first?.gap != nil }
   }
 
   let number: Int
@@ -159,8 +169,20 @@ final class Connection {
     service = (clientIsHigh ? low : high) ?? preamble.port.flatMap { ports[$0] } ?? .unknown
   }
 
+  /// Whether the high or the low end sent what begins with a held gap; `nil`: neither.
+  var directionWithoutBeginning: Bool? {
+    directions.low.lacksBeginning ? false : directions.high.lacksBeginning ? true : nil
+  }
+
   /// Removes and returns held bytes in capture order, so that a response finds its notification.
   func takeHeld() -> [(piece: Held, isHigh: Bool)] {
+    // A gap is noticed after what follows it was captured.
+    for (index, piece) in directions.low.held.enumerated().dropLast() where piece.gap != nil {
+      directions.low.held[index].mark = directions.low.held[index + 1].mark
+    }
+    for (index, piece) in directions.high.held.enumerated().dropLast() where piece.gap != nil {
+      directions.high.held[index].mark = directions.high.held[index + 1].mark
+    }
     let held =
       directions.low.held.map { (piece: $0, isHigh: false) } + directions.high.held.map { (piece: $0, isHigh: true) }
     directions.low.held = []

@@ -21,14 +21,73 @@ extension Dissector {
     }
   }
 
+  /// Holds a gap before the first bytes of a direction, since these may be HTTP/2; `false` if there is nothing to decide.
+  func holds(
+    _ gap: Connection.Gap, at offset: Int, _ mark: CapturePosition, _ connection: Connection, _ fromHigh: Bool
+  ) -> Bool {
+    let direction = fromHigh ? connection.directions.high : connection.directions.low
+    guard reading(connection, fromHigh) == .undecided, connection.startWasCaptured, direction.held.isEmpty else {
+      return false
+    }
+    let held = Connection.Held(bytes: [], offset: offset, mark: mark, gap: gap)
+    if fromHigh { connection.directions.high.held = [held] } else { connection.directions.low.held = [held] }
+    return true
+  }
+
+  /// Reads what was held.
+  mutating func readHeld(_ pieces: [(piece: Connection.Held, isHigh: Bool)], _ connection: Connection) {
+    let wasTLS = connection.tls != nil
+    for (piece, isHigh) in pieces {
+      // It may turn out to be TLS meanwhile.
+      if !wasTLS, let tls = connection.tls {
+        let (side, point) = (connection.side(fromHigh: isHigh), CapturePoint(piece.mark))
+        if let gap = piece.gap {
+          tls.gap(length: gap.length, reason: gap.reason == .truncated ? .truncated : .lost, from: side, at: point) {
+            consumePlaintext($0, $1, $2, $3, connection.slot)
+          }
+        } else {
+          tls.receive(piece.bytes.rawBytes, from: side, at: point) {
+            consumePlaintext($0, $1, $2, $3, connection.slot)
+          }
+        }
+      } else if let gap = piece.gap {
+        if !wasTLS { noteMissing(gap.length, connection, isHigh) }
+        readGap(gap.length, gap.reason, at: piece.offset, piece.mark, connection, isHigh)
+      } else {
+        read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
+      }
+    }
+  }
+
   /// Decides how the connection is read if enough is known; then reads held bytes.
   mutating func decide(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
+    guard let isHigh = connection.directionWithoutBeginning else {
+      return decideByBeginning(connection, fromHigh, isFinal: isFinal)
+    }
+    switch claimHTTP2AfterLoss(connection, fromHigh, isFinal: isFinal) {
+    case .yes: return beginHTTP2(connection)
+    case .needsMore: return
+    case .no: break
+    }
+    // Nothing else is recognised without its beginning: what followed the gap has no part in it.
+    let pieces = connection.takeHeld()
+    let gap = pieces.firstIndex { $0.piece.gap != nil && $0.isHigh == isHigh } ?? 0
+    for (piece, isHigh) in pieces[..<gap] {
+      hold(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
+    }
+    decideByBeginning(connection, isHigh, isFinal: true)
+    readHeld(Array(pieces[gap...]), connection)
+  }
+
+  private mutating func decideByBeginning(_ connection: Connection, _ fromHigh: Bool, isFinal: Bool) {
     connection.decideByPorts(options.ports)
     if connection.flow != nil, connection.tls == nil, waitsForPreamble(connection, fromHigh, isFinal: isFinal) {
       return
     }
     let direction = fromHigh ? connection.directions.high : connection.directions.low
     let first = direction.held.flatMap(\.bytes)
+    let negotiated = connection.tls.flatMap { OtherProtocol($0.summary) }
+    var isBinary = false
     switch connection.tls == nil ? TLSRecognition.begins(first.rawBytes) : .no {
     case .yes:
       dropText(connection)
@@ -39,8 +98,17 @@ extension Dissector {
       switch claimHTTP2(first.rawBytes, connection, fromHigh, isAligned: true, isFinal: isLast) {
       case .yes: return beginHTTP2(connection)
       case .needsMore: return
-      case .no: if isToldHTTP2(connection) { return beginHTTP2(connection) }
+      case .no: if isDeclaredHTTP2(connection) { return beginHTTP2(connection) }
       }
+      // What TLS negotiated counts less than the bytes.
+      if negotiated != nil, !first.isEmpty {
+        switch binary(first, connection, fromHigh, isFinal: isLast).verdict {
+        case .yes: isBinary = true
+        case .needsMore: return
+        case .no: break
+        }
+      }
+      if !isBinary, hasNegotiatedHTTP2(connection) { return beginHTTP2(connection) }
       if connection.service == .unknown {
         switch sniff(first, connection, fromHigh, isFinal: isFinal || first.count >= Self.sniffedBytes) {
         case .needsMore: return
@@ -53,7 +121,7 @@ extension Dissector {
       }
     }
     if connection.otherProtocol == nil {
-      connection.otherProtocol = connection.tls.flatMap { OtherProtocol($0.summary) } ?? OtherProtocol(beginning: first)
+      connection.otherProtocol = isBinary ? nil : negotiated ?? OtherProtocol(beginning: first)
       // On a known port only the first bytes are conclusive: bytes from mid-stream may happen to spell a method.
       if connection.otherProtocol != nil, connection.startWasCaptured || connection.otherProtocol == .http2 {
         connection.service = .other
@@ -72,9 +140,7 @@ extension Dissector {
     }
     clientStreams[connection.slot].readings = connection.beginReading(options.limits)
     if !connection.startWasCaptured { clientStreams[connection.slot].beginAnywhere() }
-    for (piece, isHigh) in connection.takeHeld() {
-      read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
-    }
+    readHeld(connection.takeHeld(), connection)
   }
 
   mutating func decideFinally(_ connection: Connection) {
@@ -101,18 +167,30 @@ extension Dissector {
     }
   }
 
-  /// Whether the first bytes of one direction, on an unknown port, are this protocol's.
+  /// Whether the first bytes of one direction, on an unknown port, are this protocol's; if so, notes the service.
   private func sniff(
     _ first: [UInt8], _ connection: Connection, _ fromHigh: Bool, isFinal: Bool
   ) -> Plausibility {
-    guard !first.isEmpty else { return isFinal ? .no : .needsMore }
+    let (verdict, found) = binary(first, connection, fromHigh, isFinal: isFinal)
+    if let (service, fromClient) = found {
+      connection.service = service
+      connection.clientIsHigh = fromClient == fromHigh
+    }
+    return verdict
+  }
+
+  /// Whether the first bytes of one direction are those of a service of the binary protocol, and which.
+  private func binary(
+    _ first: [UInt8], _ connection: Connection, _ fromHigh: Bool, isFinal: Bool
+  ) -> (verdict: Plausibility, found: (service: Service, fromClient: Bool)?) {
+    guard !first.isEmpty else { return (isFinal ? .no : .needsMore, nil) }
     func mayBe(client: Bool) -> Bool { connection.clientIsHigh.map { ($0 == fromHigh) == client } ?? true }
     var needsMore = false
+    var found: (service: Service, fromClient: Bool)?
     func take(_ plausibility: Plausibility, _ service: Service, fromClient: Bool) -> Bool {
       if plausibility == .needsMore { needsMore = true }
       guard plausibility == .yes else { return false }
-      connection.service = service
-      connection.clientIsHigh = fromClient == fromHigh
+      found = (service, fromClient)
       return true
     }
     let bytes = first.rawBytes
@@ -121,20 +199,20 @@ extension Dissector {
         GatewayGrammar(limits: options.limits)
           .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal), .gateway, fromClient: true)
     {
-      return .yes
+      return (.yes, found)
     }
     if mayBe(client: false) {
       if first.count <= ErrorResponse.length,
         take(ResponseGrammar().canStart(bytes, 0, atEnd: isFinal), .gateway, fromClient: false)
       {
-        return .yes
+        return (.yes, found)
       }
       let tuple = FeedbackGrammar(limits: options.limits)
         .probe(bytes, 0, beginsBetween: connection.startWasCaptured, atEnd: isFinal)
       // In mid-stream few bytes look like a tuple; the feedback service did not exist before 2009.
       let isDated = connection.startWasCaptured || (first.count >= 4 && bytes.uint32(at: 0) >= Self.firstFeedback)
-      if isDated || tuple == .needsMore, take(tuple, .feedback, fromClient: false) { return .yes }
+      if isDated || tuple == .needsMore, take(tuple, .feedback, fromClient: false) { return (.yes, found) }
     }
-    return needsMore && !isFinal ? .needsMore : .no
+    return (needsMore && !isFinal ? .needsMore : .no, nil)
   }
 }

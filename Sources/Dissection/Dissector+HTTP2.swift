@@ -23,16 +23,43 @@ extension Dissector {
     if verdict == .no, !connection.startWasCaptured {
       verdict = FrameRecognition.ofMiddle(first, isAligned: isAligned, atEnd: isFinal)
     }
+    // SETTINGS are the server's first bytes, but the client's as well after a preface that was not captured.
+    if known == nil, !connection.startWasCaptured, case .yes(.server) = verdict,
+      case .yes(let sender) = FrameRecognition.ofMiddle(first, isAligned: true, atEnd: true), sender != .server
+    {
+      verdict = .yes(sender: sender)
+    }
+    // Later bytes may tell who sends.
+    if known == nil, verdict == .yes(sender: nil), !isFinal { return .needsMore }
     if case .yes(let sender?) = verdict, known == nil { connection.clientIsHigh = (sender == .client) == fromHigh }
     return verdict
   }
 
-  /// Whether something else than the bytes says that they are HTTP/2: what TLS negotiated, or the user.
-  func isToldHTTP2(_ connection: Connection) -> Bool {
-    if let summary = connection.tls?.summary {
-      if let chosen = summary.chosenProtocol { return chosen == "h2" }
-      if summary.offeredProtocols == ["h2"] { return true }
+  /// As above, for a connection of which one direction lacks its beginning.
+  mutating func claimHTTP2AfterLoss(
+    _ connection: Connection, _ fromHigh: Bool, isFinal: Bool
+  ) -> FrameRecognition.Verdict {
+    let direction = fromHigh ? connection.directions.high : connection.directions.low
+    let first = direction.held.flatMap(\.bytes)
+    guard !first.isEmpty else { return isFinal ? .no : .needsMore }
+    guard direction.lacksBeginning else {
+      return claimHTTP2(first.rawBytes, connection, fromHigh, isAligned: true, isFinal: isFinal)
     }
+    var verdict = FrameRecognition.ofMiddle(first.rawBytes, isAligned: true, atEnd: isFinal)
+    if verdict == .no { verdict = FrameRecognition.ofMiddle(first.rawBytes, isAligned: false, atEnd: true) }
+    let known: HTTP2Side? = connection.clientIsHigh.map { $0 == fromHigh ? .client : .server }
+    if case .yes(let sender?) = verdict, let known, sender != known { return .no }
+    return verdict
+  }
+
+  /// Whether TLS negotiated HTTP/2.
+  func hasNegotiatedHTTP2(_ connection: Connection) -> Bool {
+    guard let summary = connection.tls?.summary else { return false }
+    return summary.chosenProtocol.map { $0 == "h2" } ?? (summary.offeredProtocols == ["h2"])
+  }
+
+  /// Whether the user says that the connection is HTTP/2.
+  func isDeclaredHTTP2(_ connection: Connection) -> Bool {
     guard let flow = connection.flow, !options.http2Ports.isEmpty else { return false }
     switch connection.clientIsHigh {
     case true?: return options.http2Ports.contains(flow.low.port)
@@ -50,9 +77,7 @@ extension Dissector {
     (connection.service, connection.otherProtocol) = (.other, .http2)
     connection.reading = .http2(HTTP2Reader(isFromStart: connection.startWasCaptured, limits: options.http2))
     clientStreams[connection.slot].readings = (.http2, .http2)
-    for (piece, isHigh) in connection.takeHeld() {
-      read(piece.bytes.rawBytes, at: piece.offset, piece.mark, connection, isHigh)
-    }
+    readHeld(connection.takeHeld(), connection)
   }
 
   // MARK: input
@@ -65,11 +90,11 @@ extension Dissector {
     let startsFrame = reader.begin(bytes.byteCount, side, at: offset)
     let before = reader.heldBytes
     reader.session.read(
-      bytes, from: side, at: offset, arrival: Arrival(mark), startsRecord: connection.tls != nil && startsFrame
+      bytes, from: side, at: offset, arrival: Arrival(mark), startsRecord: connection.tls != nil && startsFrame,
+      isAhead: mark.isAhead
     ) { take($0, $1, reader, connection) }
     // A few bytes can open a stream, or refer to a long field.
     memory.add(max(0, reader.heldBytes - before - bytes.byteCount))
-    reader.noteStreamLimit()
     releaseFates(reader, connection)
   }
 
@@ -99,7 +124,9 @@ extension Dissector {
   mutating func dropHTTP2(_ connection: Connection, _ mark: CapturePosition, _ reader: HTTP2Reader) {
     reader.gapReason = .givenUp
     reader.session.drop(at: reader.offsets, arrival: Arrival(mark)) { take($0, $1, reader, connection) }
+    reader.gapReason = .lost
     for record in reader.takeAllWaiting() { output.sink.receive(.channelRequest(record)) }
+    reader.giveUp()
     releaseFates(reader, connection)
   }
 
@@ -156,7 +183,8 @@ extension Dissector {
     case .missing(let origin, let losesTable):
       if losesTable { reader.noteTableLoss(origin.side) }
       report(gap: origin, reader.gapReason, losesTable: losesTable, connection)
-    case .unread(let cause, let origin): report(cause, origin, connection)
+    case .tableLost(let side): reader.noteTableLoss(side)
+    case .unread(let cause, let origin): report(cause, origin, reader.gapReason, connection)
     }
   }
 
@@ -253,11 +281,14 @@ extension Dissector {
         place: place(origin, connection), direction: Direction(origin.side), problem: problem, bytes: []))
   }
 
-  private mutating func report(_ cause: HTTP2UnreadCause, _ origin: FrameOrigin, _ connection: Connection) {
+  private mutating func report(
+    _ cause: HTTP2UnreadCause, _ origin: FrameOrigin, _ reason: GapRecord.Reason, _ connection: Connection
+  ) {
     switch cause {
     case .beforeStart: report(gap: origin, .beforeCapture, losesTable: false, connection)
     case .afterGap: report("part of a frame that a gap cut", origin, connection)
-    case .cut: report(gap: origin, .captureEnd, losesTable: false, connection)
+    case .cut:
+      report(gap: origin, reason == .givenUp ? .givenUp : .captureEnd, losesTable: false, connection)
     case .notHTTP2: report("not HTTP/2", origin, connection)
     }
   }
@@ -265,7 +296,8 @@ extension Dissector {
   private mutating func report(
     gap origin: FrameOrigin, _ reason: GapRecord.Reason, losesTable: Bool, _ connection: Connection
   ) {
-    guard origin.length > 0 else { return }
+    // What is given up has no length: it is whatever is open.
+    guard origin.length > 0 || reason == .givenUp else { return }
     output.receive(
       GapRecord(
         place: place(origin, connection), direction: Direction(origin.side), reason: reason,

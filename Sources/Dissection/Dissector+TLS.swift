@@ -84,13 +84,14 @@ extension Dissector {
       if let connection = connections[slot] { read(bytes, at: offset, mark, connection, fromHigh) }
     case .gap(let length, let reason):
       guard let connection = connections[slot] else { return }
-      if reading(connection, fromHigh) == .undecided { decide(connection, fromHigh, isFinal: true) }
       let reason: GapRecord.Reason =
         switch reason {
         case .lost: .lost
         case .truncated: .truncated
         case .undecrypted: .undecrypted
         }
+      if holds(.init(length: length, reason: reason), at: offset, mark, connection, fromHigh) { return }
+      if reading(connection, fromHigh) == .undecided { decide(connection, fromHigh, isFinal: true) }
       readGap(length, reason, at: offset, mark, connection, fromHigh)
     case .end: if let connection = connections[slot] { end(connection, fromHigh) }
     }

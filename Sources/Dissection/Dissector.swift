@@ -187,14 +187,11 @@ struct Dissector {
         ) { consumePlaintext($0, $1, $2, $3, position.slot) }
         return
       }
+      let gap = Connection.Gap(length: length, reason: reason == .truncated ? .truncated : .lost)
+      if holds(gap, at: position.offset, mark, connection, position.fromHigh) { return }
       if reading(connection, position.fromHigh) == .undecided { decide(connection, position.fromHigh, isFinal: true) }
-      if position.fromHigh {
-        connection.directions.high.missing += length
-      } else {
-        connection.directions.low.missing += length
-      }
-      readGap(
-        length, reason == .truncated ? .truncated : .lost, at: position.offset, mark, connection, position.fromHigh)
+      noteMissing(length, connection, position.fromHigh)
+      readGap(length, gap.reason, at: position.offset, mark, connection, position.fromHigh)
     case .end:
       guard let connection = connections[position.slot] else { return }
       if let tls = connection.tls {
@@ -249,6 +246,14 @@ struct Dissector {
   }
 
   // MARK: gaps, ends, damage
+
+  func noteMissing(_ length: Int, _ connection: Connection, _ fromHigh: Bool) {
+    if fromHigh {
+      connection.directions.high.missing += length
+    } else {
+      connection.directions.low.missing += length
+    }
+  }
 
   mutating func readGap(
     _ length: Int, _ reason: GapRecord.Reason, at offset: Int, _ mark: CapturePosition, _ connection: Connection,

@@ -11,10 +11,8 @@ final class HTTP2Reader {
   /// Bytes missing in a gap among which a full record may have been; less than that, because lengths of gaps are
   /// approximate with some cipher suites.
   private static let mayHoldFullRecord = 14_000
-  /// Requests of channel management that wait for their answers.
-  private static let maximumWaiting = 1_000
-  /// Reasons of rejections that are counted apart.
-  private static let maximumReasons = 64
+  /// The longest reason of a rejection that is counted by its name.
+  private static let longestReason = 128
 
   var session: ProviderSession
   /// The provider tokens so far, by number.
@@ -25,8 +23,9 @@ final class HTTP2Reader {
   private var waiting: [UInt32: ChannelRequestRecord] = [:]
   /// The bytes of their texts, which table entries may make long.
   private var waitingBytes = 0
-  private var rejections: [String: Int] = [:]
-  private var lastStreamLimit: Int?
+  /// The most that wait.
+  private let maximumWaiting: Int
+  private var rejections = RejectionCounts()
   /// How often each side's header table was lost.
   private var tableLosses = (client: 0, server: 0)
   /// Why the bytes are missing that the session learns of now.
@@ -38,6 +37,8 @@ final class HTTP2Reader {
 
   init(isFromStart: Bool, limits: ProviderSession.Limits) {
     session = ProviderSession(isFromStart: isFromStart, limits: limits)
+    maximumWaiting = limits.connection.openStreams
+    rejections.limit = limits.rejectionReasons
   }
 
   /// The use of the connection.
@@ -50,9 +51,16 @@ final class HTTP2Reader {
   }
 
   /// Bytes that it holds until more comes.
-  var heldBytes: Int { session.heldBytes + fates.heldBytes + waitingHeldBytes }
-  /// The part of `heldBytes` that are requests of channel management.
-  var waitingHeldBytes: Int { waiting.count * MemoryLayout<ChannelRequestRecord>.stride + waitingBytes }
+  var heldBytes: Int {
+    session.heldBytes + fates.heldBytes + rejections.heldBytes + tokens.count * MemoryLayout<ProviderToken?>.stride
+      + waiting.count * 2 * MemoryLayout<(UInt32, ChannelRequestRecord)>.stride + waitingBytes
+  }
+
+  /// Gives up what the session has given up, and the names of rejections.
+  func giveUp() {
+    tokens = []
+    rejections.giveUp()
+  }
 
   /// Notes a piece of a side, and returns whether a TLS record begins with it that begins with a frame.
   func begin(_ count: Int, _ side: HTTP2Side, at offset: Int) -> Bool {
@@ -94,14 +102,16 @@ final class HTTP2Reader {
 
   /// Counts a rejected notification.
   func noteRejection(_ status: Int, _ reason: String?) {
-    let name = reason ?? String(status)
-    let isKnown = rejections[name] != nil || rejections.count < Self.maximumReasons
-    rejections[isKnown ? name : "other", default: 0] += 1
+    if let reason, reason.utf8.count <= Self.longestReason {
+      rejections.note(reason)
+    } else {
+      rejections.note(String(status))
+    }
   }
 
   /// Keeps a request until its answer comes. Returns one that is to be passed on without, beyond the limit.
   func wait(_ record: ChannelRequestRecord, _ stream: UInt32) -> ChannelRequestRecord? {
-    guard waiting.count < Self.maximumWaiting else { return record }
+    guard waiting.count < maximumWaiting else { return record }
     if let replaced = waiting.updateValue(record, forKey: stream) { waitingBytes -= replaced.textBytes }
     waitingBytes += record.textBytes
     return nil
@@ -120,21 +130,51 @@ final class HTTP2Reader {
     return waiting.sorted { $0.key < $1.key }.map(\.value)
   }
 
-  /// Keeps the limit on streams, which is not known any more at the end if packets are missing.
-  func noteStreamLimit() { if let limit = session.streamLimit { lastStreamLimit = limit } }
-
   /// The part of the connection's record that only HTTP/2 has.
   var summary: HTTP2Summary {
     var summary = HTTP2Summary()
     summary.responses = session.responses
-    summary.rejections = rejections.sorted { $0.key < $1.key }.map { .init(name: $0.key, count: $0.value) }
-    summary.providerTokens = session.providerTokens.count
+    summary.rejections = rejections.sorted
+    summary.providerTokens = session.areProviderTokensCounted ? session.providerTokens.count : nil
     summary.openStreamsMaximum = session.openStreamsMaximum
     summary.firstStreamLimit = session.firstStreamLimit
-    summary.lastStreamLimit = lastStreamLimit
+    summary.lastStreamLimit = session.streamLimit
     (summary.goAways, summary.resets) = (session.goAways, session.resets)
     (summary.clientTableLosses, summary.serverTableLosses) = tableLosses
     return summary
+  }
+}
+
+/// Rejected notifications by reason.
+private struct RejectionCounts {
+  /// The name that counts those without one of their own.
+  private static let rest = "other"
+
+  /// The most reasons that are counted apart.
+  var limit = 0
+  private var counts: [String: Int] = [:]
+  private var textBytes = 0
+
+  var heldBytes: Int { counts.count * 2 * MemoryLayout<(String, Int)>.stride + textBytes }
+
+  mutating func note(_ name: String) {
+    let isKnown = counts[name] != nil
+    guard isKnown || counts.count < limit else {
+      counts[Self.rest, default: 0] += 1
+      return
+    }
+    if !isKnown { textBytes += name.utf8.count }
+    counts[name, default: 0] += 1
+  }
+
+  /// Gives up the names.
+  mutating func giveUp() {
+    guard counts.contains(where: { $0.key != Self.rest }) else { return }
+    (counts, textBytes) = ([Self.rest: counts.values.reduce(0, +)], 0)
+  }
+
+  var sorted: [HTTP2Summary.NamedCount] {
+    counts.sorted { $0.key < $1.key }.map { .init(name: $0.key, count: $0.value) }
   }
 }
 

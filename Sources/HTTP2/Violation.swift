@@ -48,6 +48,9 @@ public enum Rule: Error, Sendable, Hashable, CaseIterable, CustomStringConvertib
   case fieldNameCharacter, fieldValueCharacter, connectionField, pseudoFieldOrder, pseudoFieldUnknown
   case pseudoFieldMissing, pseudoFieldRepeated, pseudoFieldInTrailers, statusMissing, contentLength
 
+  /// Whether a block that breaks it cannot be decoded to its end, so that entries of the table are lost.
+  var losesTable: Bool { entry.code == .compressionError && self != .sizeUpdateMissing }
+
   enum Scope { case connection, stream }
 
   typealias Entry = (code: ErrorCode, scope: Scope, section: String, words: String)

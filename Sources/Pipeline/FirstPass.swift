@@ -29,6 +29,9 @@ struct FirstPass {
     if case .each(let fates) = notation, fates.connectionsNotKept > 0 {
       observer.receive(.fatesNotKept(connections: fates.connectionsNotKept))
     }
+    if case .each(let fates) = notation, fates.answersNotKept > 0 {
+      observer.receive(.answersNotKept(fates.answersNotKept))
+    }
     if isCut || facts.isCut { observer.receive(.selectionCut) }
     guard let summary, !observer.isStopRequested else { return }
     if summary.packets > second.packets || summary.notifications > second.notifications { return }

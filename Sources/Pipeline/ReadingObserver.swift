@@ -30,6 +30,8 @@ package enum ReadingNotice {
   case interface(InterfaceCaptureFailure)
   /// Connections whose notifications' fates are not in the records of these.
   case fatesNotKept(connections: Int)
+  /// Answers whose status, reason and latency are not in the records of their notifications.
+  case answersNotKept(Int)
   /// A limit was reached, so that selected records are missing.
   case selectionCut
   /// An input had more in the second pass than in the first.

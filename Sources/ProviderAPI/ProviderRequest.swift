@@ -27,6 +27,10 @@ public struct ProviderRequest: Sendable, Equatable {
     public static let headers = Uncertain(rawValue: 1 << 10)
     /// Some content is missing.
     public static let payload = Uncertain(rawValue: 1 << 11)
+    /// Frames that open or close streams may be missing.
+    public static let openStreams = Uncertain(rawValue: 1 << 12)
+    /// SETTINGS, or their acknowledgement, may be missing.
+    public static let streamLimit = Uncertain(rawValue: 1 << 13)
 
     /// Everything that a lost field block leaves open.
     static let all: Uncertain = [
@@ -37,6 +41,7 @@ public struct ProviderRequest: Sendable, Equatable {
       (.token, "token"), (.topic, "topic"), (.pushType, "push_type"), (.priority, "priority"),
       (.expiration, "expiration"), (.apnsID, "apns_id"), (.collapseID, "collapse_id"), (.channelID, "channel_id"),
       (.requestID, "request_id"), (.trust, "trust"), (.headers, "headers"), (.payload, "payload"),
+      (.openStreams, "open_streams"), (.streamLimit, "stream_limit"),
     ]
 
     /// The fields with these names in records.
@@ -102,12 +107,14 @@ public struct ProviderRequest: Sendable, Equatable {
   public var requestID = ByteField()
   /// `apns-priority`; `nil` if it is absent, or no number below 256: then it is in `headers`.
   public var priority: UInt8?
-  /// `apns-expiration` in seconds since 1970 UTC; 0: one attempt. `nil` if it is absent, or no number: then it is in
-  /// `headers`.
+  /// `apns-expiration` in seconds since 1970 UTC, below 2^63; 0: one attempt. `nil` if it is absent, or no such number:
+  /// then it is in `headers`.
   public var expiration: UInt64?
-  /// The number of the provider token among those of the connection, from 1; `nil` without one, or beyond the limit.
+  /// The place of the provider token among those of the session, from 1; `nil` without one, or beyond the limit.
   public var providerToken: Int?
-  /// Whether there is an `authorization` field.
+  /// Whether that is its number among all tokens that the connection has used, of which none can be missing.
+  public var isProviderTokenNumbered = false
+  /// Whether there is an `authorization` field with a provider token, or with what has the form of one.
   public var hasAuthorization = false
   /// Fields that no property has, in their order, without pseudo-fields.
   public var headers: [Header] = []
@@ -119,13 +126,13 @@ public struct ProviderRequest: Sendable, Equatable {
   public var contentLength: Int?
   /// What may be there besides.
   public var uncertain: Uncertain = []
-  /// The streams that were open at its HEADERS, with its own.
-  public var openStreams: Int
+  /// The streams that were open at its HEADERS, with its own; `nil` if that is not known.
+  public var openStreams: Int?
   /// The server's limit on them that was in force; `nil` without one, or if it is not known.
   public var streamLimit: Int?
 
   package init(
-    target: RequestTarget, stream: UInt32, offset: Int, openStreams: Int, streamLimit: Int? = nil
+    target: RequestTarget, stream: UInt32, offset: Int, openStreams: Int?, streamLimit: Int? = nil
   ) {
     (self.target, self.stream, self.offset) = (target, stream, offset)
     (self.openStreams, self.streamLimit) = (openStreams, streamLimit)
@@ -142,7 +149,7 @@ public struct ProviderResponse: Sendable, Equatable {
   public var target: RequestTarget
   /// The number of the notification that it answers; `nil` for other requests.
   public var notification: Int?
-  /// The HTTP status; `nil` if it is lost.
+  /// The HTTP status; `nil` if it is lost, or no three digits.
   public var status: Int?
   /// The reason of a rejection.
   public var reason: ProviderReason?
@@ -162,8 +169,8 @@ public struct ProviderResponse: Sendable, Equatable {
   public var started: Arrival
   /// The arrival of END_STREAM; `nil` without.
   public var ended: Arrival?
-  /// The time in nanoseconds from the request's END_STREAM to the answer's fields; `nil` if the request's end is not
-  /// known, or was captured later.
+  /// The time in nanoseconds from the request's END_STREAM to the answer's fields; `nil` if one of them is not known, or
+  /// the request's end was captured later.
   public var latency: Int64?
   /// The stream offset of its first frame.
   public var offset: Int
@@ -206,9 +213,10 @@ public enum ProviderEvent: Sendable {
   /// A final answer has ended, or will not end. Its ranges are in the bytes of the event.
   case response(ProviderResponse)
   case fate(FateDecision)
-  /// GOAWAY. `discarded` notifications are open on streams above the last one, `open` ones on others.
+  /// GOAWAY. `discarded` notifications are open on streams above the last one, `open` ones on others; `nil` if frames may
+  /// be missing.
   case goAway(
-    lastStream: UInt32, error: ErrorCode, reason: ProviderReason?, discarded: Int, open: Int, FrameOrigin)
+    lastStream: UInt32, error: ErrorCode, reason: ProviderReason?, discarded: Int?, open: Int?, FrameOrigin)
   /// RST_STREAM; the error is `nil` if it is cut off.
   case reset(stream: UInt32, error: ErrorCode?, notification: Int?, FrameOrigin)
   case settings([Setting], FrameOrigin)
@@ -217,6 +225,8 @@ public enum ProviderEvent: Sendable {
   case violation(Violation, FrameOrigin)
   /// Bytes are missing; whether table entries are lost.
   case missing(FrameOrigin, losesTable: Bool)
+  /// Entries of a side's header table are lost, because a block broke a rule or exceeded a limit.
+  case tableLost(FrameReader.Side)
   /// Bytes are there and cannot be read.
   case unread(FrameReader.UnreadCause, FrameOrigin)
 }

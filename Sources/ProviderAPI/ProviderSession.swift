@@ -28,6 +28,8 @@ public struct ProviderSession: Sendable {
     public var content = 8_192
     /// The most different provider tokens that are told apart. Further ones have no number.
     public var providerTokens = 1_000
+    /// The most reasons of rejections that an observer counts apart. Further ones are counted together.
+    public var rejectionReasons = 64
 
     /// The default limits.
     public init() {}
@@ -73,12 +75,14 @@ public struct ProviderSession: Sendable {
   /// The number of final answers to any request.
   public var responses: Int { state.responses }
   /// The different provider tokens in the order of their first use, at most `Limits.providerTokens`; one that cannot be
-  /// read has a problem.
+  /// read has a problem. Empty after `drop`.
   public var providerTokens: [Result<ProviderToken, ProviderToken.Problem>] { state.tokens.list }
+  /// Whether `providerTokens` are all that the connection has used: none can be missing, or is beyond the limit.
+  public var areProviderTokensCounted: Bool { state.tokens.isComplete }
   /// The use of the connection; `nil` before the first request whose path is known.
   public var service: Service? { state.service }
-  /// The most streams that were open at once.
-  public var openStreamsMaximum: Int { state.openStreamsMaximum }
+  /// The most streams that were open at once; `nil` if frames may be missing.
+  public var openStreamsMaximum: Int? { state.openStreamsMaximum }
   /// The server's limit on open streams that is in force; `nil` without one, or if it is not known.
   public var streamLimit: Int? { state.areSettingsKnown ? state.streamLimit : nil }
   /// The first limit on open streams that was in force; `nil` if there was none, or it is not known.
@@ -112,22 +116,31 @@ public struct ProviderSession: Sendable {
   ///   - offset: the stream offset of the first byte.
   ///   - arrival: where the piece came from.
   ///   - startsRecord: whether a TLS record begins with the piece, and none that continues a full one.
+  ///   - isAhead: whether the sender had received bytes of the other side that were not read yet.
   ///   - handler: receives what happens.
   public mutating func read(
     _ bytes: RawSpan, from side: FrameReader.Side, at offset: Int, arrival: Arrival, startsRecord: Bool = false,
-    into handler: inout some ProviderHandler
+    isAhead: Bool = false, into handler: inout some ProviderHandler
   ) {
-    read(bytes, from: side, at: offset, arrival: arrival, startsRecord: startsRecord) { handler.receive($0, $1) }
+    read(bytes, from: side, at: offset, arrival: arrival, startsRecord: startsRecord, isAhead: isAhead) {
+      handler.receive($0, $1)
+    }
   }
 
   /// Reads a piece of one direction, and calls a function with what happens; otherwise as above.
   public mutating func read(
     _ bytes: RawSpan, from side: FrameReader.Side, at offset: Int, arrival: Arrival, startsRecord: Bool = false,
-    _ receive: (ProviderEvent, RawSpan) -> Void
+    isAhead: Bool = false, _ receive: (ProviderEvent, RawSpan) -> Void
   ) {
     state.now = arrival
-    reader.read(bytes, from: side, at: offset, arrival: arrival, startsRecord: startsRecord, into: &state)
-    state.handOut(receive)
+    state.isAhead = isAhead
+    var position = 0
+    var isRead = false
+    while !isRead {
+      isRead = reader.read(
+        bytes, &position, from: side, at: offset, arrival: arrival, startsRecord: startsRecord, into: &state)
+      state.handOut(receive)
+    }
   }
 
   /// Notes that bytes of one direction are missing.
@@ -165,7 +178,9 @@ public struct ProviderSession: Sendable {
     _ side: FrameReader.Side, _ ending: Ending, arrival: Arrival, _ receive: (ProviderEvent, RawSpan) -> Void
   ) {
     state.now = arrival
-    if side == .client, ending == .recordingEnds { state.mayClientContinue = true }
+    if ending == .recordingEnds {
+      if side == .client { state.mayClientContinue = true } else { state.mayServerContinue = true }
+    }
     reader.finish(side, into: &state)
     state.handOut(receive)
   }
@@ -183,6 +198,7 @@ public struct ProviderSession: Sendable {
     reader.drop(at: offsets, arrival: arrival, into: &state)
     // What happened comes first: freeing the spare memory empties the queue.
     state.handOut(receive)
+    state.giveUpTokens()
     state.freeSpare()
   }
 }

@@ -61,18 +61,7 @@ public struct ProviderToken: Sendable, Hashable {
   /// - Throws: why it is none.
   public init(parsing value: RawSpan) throws(Problem) {
     guard value.byteCount <= Self.longest else { throw .tooLong }
-    let scheme = "bearer "
-    guard value.byteCount > scheme.utf8.count else { throw .notBearer }
-    for (offset, letter) in scheme.utf8.enumerated() {
-      let byte = value.byte(at: offset)
-      guard byte == letter || byte | 0x20 == letter else { throw .notBearer }
-    }
-    var start = scheme.utf8.count
-    while start < value.byteCount, value.byte(at: start) == 0x20 { start += 1 }
-    let dot = UInt8(ascii: ".")
-    guard let first = value.firstOffset(of: dot, from: start), let second = value.firstOffset(of: dot, from: first + 1),
-      value.firstOffset(of: dot, from: second + 1) == nil
-    else { throw .partCount }
+    let (start, first, second) = try Self.parts(value)
     var text = JSONObject()
     guard let header = Base64URL.decoded(value.extracting(start..<first)),
       let claims = Base64URL.decoded(value.extracting(first + 1..<second)),
@@ -85,6 +74,26 @@ public struct ProviderToken: Sendable, Hashable {
     teamID = text.string("iss", claims.rawBytes)
     if let time = text.time("iat", claims.rawBytes) { (issuedAt, issuedAtForm) = (time.seconds, time.form) }
     signatureForm = Self.form(signature)
+  }
+
+  /// Whether the value of an `authorization` field is `bearer`, and three parts between full stops.
+  static func hasForm(_ value: RawSpan) -> Bool { (try? parts(value)) != nil }
+
+  /// The beginning of a token, and its two full stops.
+  private static func parts(_ value: RawSpan) throws(Problem) -> (start: Int, first: Int, second: Int) {
+    let scheme = "bearer "
+    guard value.byteCount > scheme.utf8.count else { throw .notBearer }
+    for (offset, letter) in scheme.utf8.enumerated() {
+      let byte = value.byte(at: offset)
+      guard byte == letter || byte | 0x20 == letter else { throw .notBearer }
+    }
+    var start = scheme.utf8.count
+    while start < value.byteCount, value.byte(at: start) == 0x20 { start += 1 }
+    let dot = UInt8(ascii: ".")
+    guard let first = value.firstOffset(of: dot, from: start), let second = value.firstOffset(of: dot, from: first + 1),
+      value.firstOffset(of: dot, from: second + 1) == nil
+    else { throw .partCount }
+    return (start, first, second)
   }
 
   /// Whether a text has three parts as a token has: two points between base64url, of which the last part may be a

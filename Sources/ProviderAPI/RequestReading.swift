@@ -15,7 +15,7 @@ struct RequestReading {
   mutating func read(
     _ fields: FieldList, into request: inout ProviderRequest, _ bytes: inout [UInt8], _ tokens: inout TokenList
   ) {
-    let hasLostPayload = request.uncertain.contains(.payload)
+    let others = request.uncertain.intersection([.payload, .openStreams, .streamLimit])
     request.uncertain = []
     var hasUnknownName = !isWhole
     for field in fields.fields {
@@ -37,7 +37,7 @@ struct RequestReading {
     takeTarget(&request, &bytes)
     // A field of an unknown name can be any that is not there.
     if hasUnknownName { request.uncertain.formUnion(.all.subtracting(seen)) }
-    if hasLostPayload { request.uncertain.insert(.payload) }
+    request.uncertain.formUnion(others)
   }
 
   private func keep(_ text: RawSpan, _ bytes: inout [UInt8]) -> ByteField {
@@ -79,13 +79,20 @@ struct RequestReading {
     case 15 where name.holds("apns-expiration", at: 0):
       guard isFirst(.expiration, isKnown, &request) else { return other(name, value, isKnown, &request, &bytes) }
       guard isKnown else { return }
-      request.expiration = DecimalText.number(value)
+      // Records have numbers of 64 bits with a sign.
+      request.expiration = DecimalText.number(value).flatMap { $0 <= UInt64(Int64.max) ? $0 : nil }
       if request.expiration == nil { other(name, value, true, &request, &bytes) }
     case 13 where name.holds("authorization", at: 0):
       // A credential: it is in no range, and a second one in no list.
       guard isFirst(.trust, isKnown, &request), isKnown else { return }
-      request.hasAuthorization = true
-      request.providerToken = tokens.number(of: value, field.origin)
+      switch tokens.use(value, field.origin) {
+      // Another scheme, or a token without one: nobody can say what it is taken for.
+      case .none: request.uncertain.insert(.trust)
+      case .token(let place, let isNumbered):
+        (request.providerToken, request.isProviderTokenNumbered) = (place, isNumbered)
+        request.hasAuthorization = true
+      case .beyondLimit: request.hasAuthorization = true
+      }
     case 14 where name.holds("content-length", at: 0):
       if isKnown { request.contentLength = DecimalText.number(value).flatMap { Int(exactly: $0) } }
       other(name, value, isKnown, &request, &bytes)

@@ -12,12 +12,21 @@ struct SessionState: Sendable, ConnectionHandler {
     /// The bytes that the request's ranges refer to; given back when the request was handed out.
     var requestBytes: [UInt8]
     var isRequestOut = false
-    /// The losses in the client's direction before the request began.
-    var clientLosses: Int
+    /// The losses in the client's direction before the request's HEADERS; `nil` while these are not there.
+    var clientLosses: Int?
+    /// The losses in the server's direction before the stream's first frame.
+    var serverLosses: Int
     var response: ProviderResponse?
     var responseBytes: [UInt8] = []
-    /// DATA frames of the request.
+    /// The losses in the server's direction before the answer's HEADERS; `nil` while these are not there.
+    var answerLosses: Int?
+    /// Whether nothing was lost between them and the answer's END_STREAM.
+    var isAnswerWhole = false
+    /// DATA frames of the request and of the answer.
     var dataFrames = 0
+    var bodyFrames = 0
+    /// The client had received something when it reset the stream that was not read by then.
+    var mayHideAnswer = false
     /// What the reset of the stream says of the notification, if nothing else does.
     var reset: ResetMeaning?
 
@@ -39,6 +48,7 @@ struct SessionState: Sendable, ConnectionHandler {
 
     mutating func keepBody(_ content: RawSpan, _ isWhole: Bool, _ origin: FrameOrigin, limit: Int) {
       if !isWhole { response?.isUncertain = true }
+      bodyFrames += 1
       response?.length += origin.length
       response?.bodyLength += content.byteCount
       let body = response?.body ?? ByteField()
@@ -47,7 +57,10 @@ struct SessionState: Sendable, ConnectionHandler {
   }
 
   enum ResetMeaning: Sendable {
-    case refused, cancelledBeforeEnd, other
+    case refused, cancelledBeforeEnd
+    /// By the server: no answer follows, nor more of one.
+    case ended
+    case other
   }
 
   /// An event that is to be handed out, and the bytes that its ranges refer to.
@@ -56,19 +69,26 @@ struct SessionState: Sendable, ConnectionHandler {
     var bytes: [UInt8]
   }
 
+  /// Bytes in the queue at which reading pauses until they are handed out.
+  private static let fullQueue = 1 << 16
+
   let limits: ProviderSession.Limits
   /// The arrival of what is being read.
   var now = Arrival(time: 0, packet: 0)
-  /// The number of times that frames of the client may be missing.
-  private var clientLosses = 0
-  /// The client may have sent more than was recorded.
-  var mayClientContinue = false
+  /// The number of times that frames of each side may be missing, or cannot be read.
+  private var (clientLosses, serverLosses) = (0, 0)
+  /// Each side may have sent more than was recorded.
+  var (mayClientContinue, mayServerContinue) = (false, false)
+  /// Whether the sender of what is being read had received bytes of the other side that were not read yet.
+  var isAhead = false
   private(set) var fates = FateCounts()
   private(set) var notifications = 0
   private(set) var responses = 0
   private(set) var tokens: TokenList
   private(set) var service: ProviderSession.Service?
-  private(set) var openStreamsMaximum = 0
+  private var mostOpen = 0
+  /// Whether all that opens and closes streams was read.
+  private var areStreamsCounted: Bool
   private(set) var streamLimit: Int?
   private(set) var firstStreamLimit: Int?
   private(set) var areSettingsKnown = true
@@ -78,25 +98,36 @@ struct SessionState: Sendable, ConnectionHandler {
   private var exchanges: [Exchange] = []
   /// The bytes kept of all open requests and answers.
   private var keptBytes = 0
+  /// The headers of all open requests.
+  private var keptHeaders = 0
   private var openCount = 0
   /// The lowest last stream of the server's GOAWAY frames.
   private var lastStream: UInt32?
   /// The highest stream with an answer. A lower last stream is untrue, and proves nothing of the streams up to this one.
   private var highestAnswered: UInt32 = 0
   private var queue: [Queued] = []
+  private var queuedBytes = 0
   /// Memory for the bytes of requests and answers to come.
   private var spare: [[UInt8]] = []
   private var text = JSONObject()
 
   init(_ limits: ProviderSession.Limits, isFromStart: Bool) {
     self.limits = limits
-    areSettingsKnown = isFromStart
-    tokens = TokenList(limit: limits.providerTokens)
+    (areSettingsKnown, areStreamsCounted) = (isFromStart, isFromStart)
+    tokens = TokenList(limit: limits.providerTokens, isFromStart: isFromStart)
   }
 
   var heldBytes: Int {
     exchanges.count * MemoryLayout<Exchange>.stride + tokens.heldBytes + keptBytes
+      + keptHeaders * MemoryLayout<ProviderRequest.Header>.stride
   }
+
+  /// The most streams that were open at once; `nil` if frames may be missing.
+  var openStreamsMaximum: Int? { areStreamsCounted ? mostOpen : nil }
+
+  var isFull: Bool { queuedBytes >= Self.fullQueue }
+
+  mutating func giveUpTokens() { tokens.giveUp() }
 
   mutating func freeSpare() {
     spare = []
@@ -115,6 +146,7 @@ struct SessionState: Sendable, ConnectionHandler {
       giveBack(bytes)
     }
     queue.removeAll(keepingCapacity: true)
+    queuedBytes = 0
   }
 
   private mutating func giveBack(_ memory: consuming [UInt8]) {
@@ -126,6 +158,7 @@ struct SessionState: Sendable, ConnectionHandler {
 
   private mutating func post(_ event: ProviderEvent, _ bytes: [UInt8] = []) {
     queue.append(Queued(event: event, bytes: bytes))
+    queuedBytes += bytes.count
   }
 
   /// Memory whose first byte is no field's, as offset 0 stands for an absent one.
@@ -141,13 +174,19 @@ struct SessionState: Sendable, ConnectionHandler {
   private mutating func begin(_ place: StreamPlace, _ origin: FrameOrigin) {
     guard place.slot >= exchanges.count || !exchanges[place.slot].isOpen else { return }
     openCount += 1
-    openStreamsMaximum = max(openStreamsMaximum, openCount)
+    mostOpen = max(mostOpen, openCount)
+    // What the client has received and is not read yet may close streams, and change the limit; of an answer that comes
+    // first the request is missing, or late.
+    let isAhead = isAhead || origin.side == .server
+    if isAhead { areStreamsCounted = false }
     var request = ProviderRequest(
-      target: .unknown, stream: place.stream, offset: origin.offset, openStreams: openCount,
-      streamLimit: areSettingsKnown ? streamLimit : nil)
+      target: .unknown, stream: place.stream, offset: origin.offset, openStreams: areStreamsCounted ? openCount : nil,
+      streamLimit: areSettingsKnown && !isAhead ? streamLimit : nil)
     request.uncertain = .all
+    if !areStreamsCounted { request.uncertain.insert(.openStreams) }
+    if !areSettingsKnown || isAhead { request.uncertain.insert(.streamLimit) }
     request.latest = origin.arrival
-    let exchange = Exchange(request: request, requestBytes: freshBytes(), clientLosses: clientLosses)
+    let exchange = Exchange(request: request, requestBytes: freshBytes(), serverLosses: serverLosses)
     keptBytes += exchange.requestBytes.count
     // Slots are numbered in the order in which they are first used.
     if place.slot < exchanges.count { exchanges[place.slot] = exchange } else { exchanges.append(exchange) }
@@ -199,9 +238,13 @@ struct SessionState: Sendable, ConnectionHandler {
       let (before, known) = (exchanges[slot].requestBytes.count, tokens.list.count)
       exchanges[slot].read(fields, isWhole: section.extent == .whole, &tokens)
       keptBytes += exchanges[slot].requestBytes.count - before
+      keptHeaders += exchanges[slot].request.headers.count
+      if exchanges[slot].request.uncertain.contains(.trust), !exchanges[slot].request.hasAuthorization { tokens.miss() }
       if tokens.list.count > known, let token = tokens.list.last {
         post(.providerToken(token, number: tokens.list.count))
       }
+    } else {
+      tokens.miss()
     }
     let target = exchanges[slot].request.target
     exchanges[slot].response?.target = target
@@ -248,7 +291,9 @@ struct SessionState: Sendable, ConnectionHandler {
     var response = emptyResponse(slot, origin)
     response.length = origin.length
     response.isUncertain = section.extent != .whole
+    response.status = section.status
     var bytes = freshBytes()
+    exchanges[slot].answerLosses = serverLosses
     if let ended = exchanges[slot].request.ended, origin.arrival.time >= ended.time {
       response.latency = origin.arrival.time - ended.time
     }
@@ -264,8 +309,6 @@ struct SessionState: Sendable, ConnectionHandler {
         continue
       }
       switch name.byteCount {
-      case 7 where name.holds(":status", at: 0):
-        if response.status == nil { response.status = DecimalText.number(value).flatMap { Int(exactly: $0) } }
       case 7 where name.holds("apns-id", at: 0): response.apnsID = Self.keep(value, in: &bytes)
       case 14 where name.holds("apns-unique-id", at: 0):
         response.apnsUniqueID = Self.keep(value, in: &bytes)
@@ -294,6 +337,7 @@ struct SessionState: Sendable, ConnectionHandler {
   private mutating func beginLostResponse(_ slot: Int, _ origin: FrameOrigin) {
     var response = emptyResponse(slot, origin)
     response.isUncertain = true
+    exchanges[slot].answerLosses = nil
     exchanges[slot].response = response
     keptBytes -= exchanges[slot].responseBytes.count
     exchanges[slot].responseBytes = freshBytes()
@@ -318,11 +362,13 @@ struct SessionState: Sendable, ConnectionHandler {
       if !exchanges[place.slot].isRequestOut { handOutRequest(place.slot) }
     } else {
       exchanges[place.slot].response?.ended = origin.arrival
+      exchanges[place.slot].isAnswerWhole = exchanges[place.slot].answerLosses == serverLosses
     }
   }
 
   private mutating func handOutRequest(_ slot: Int) {
     exchanges[slot].isRequestOut = true
+    keptHeaders -= exchanges[slot].request.headers.count
     var bytes: [UInt8] = []
     swap(&bytes, &exchanges[slot].requestBytes)
     keptBytes -= bytes.count
@@ -352,9 +398,11 @@ struct SessionState: Sendable, ConnectionHandler {
       return post(.reset(stream: place.stream, error: code, notification: nil, origin))
     }
     let isComplete = exchanges[place.slot].request.completion == .complete
+    // The client may have answered what it received with its reset.
+    if isAhead, origin.side == .client { exchanges[place.slot].mayHideAnswer = true }
     exchanges[place.slot].reset =
       origin.side == .server && code == .refusedStream
-      ? .refused : origin.side == .client && !isComplete ? .cancelledBeforeEnd : .other
+      ? .refused : origin.side == .server ? .ended : isComplete ? .other : .cancelledBeforeEnd
     post(
       .reset(
         stream: place.stream, error: code, notification: exchanges[place.slot].request.notification, origin))
@@ -371,6 +419,8 @@ struct SessionState: Sendable, ConnectionHandler {
     guard isOpen(place) else { return }
     let slot = place.slot
     openCount -= 1
+    // It may go on.
+    if reason == .limit { areStreamsCounted = false }
     if !exchanges[slot].isRequestOut {
       exchanges[slot].request.completion = completion(slot, reason)
       if exchanges[slot].request.completion == .unknown { exchanges[slot].request.uncertain.insert(.payload) }
@@ -378,7 +428,7 @@ struct SessionState: Sendable, ConnectionHandler {
       number(slot)
       handOutRequest(slot)
     }
-    if exchanges[slot].response != nil { handOutResponse(slot) }
+    if exchanges[slot].response != nil { handOutResponse(slot, reason) }
     if let notification = exchanges[slot].request.notification { decide(notification, slot) }
     exchanges[slot].isOpen = false
     exchanges[slot].response = nil
@@ -392,25 +442,39 @@ struct SessionState: Sendable, ConnectionHandler {
     let neverEnds =
       switch exchanges[slot].reset {
       case .cancelledBeforeEnd: true
-      case .refused, .other: false
+      case .refused, .ended, .other: false
       case nil: reason == .connectionEnd
       }
     return neverEnds && isCertain ? .incomplete : .unknown
   }
 
-  private mutating func handOutResponse(_ slot: Int) {
+  private mutating func handOutResponse(_ slot: Int, _ reason: StreamEnd) {
     guard var response = exchanges[slot].response else { return }
     responses += 1
     var bytes: [UInt8] = []
     swap(&bytes, &exchanges[slot].responseBytes)
     keptBytes -= bytes.count
     let body = bytes.rawBytes.extracting(response.body.range)
-    if body.byteCount > 0, body.byteCount == response.bodyLength, text.read(body) {
+    let isObject = body.byteCount > 0 && body.byteCount == response.bodyLength && text.read(body)
+    if !isBodyWhole(slot, response, isObject: isObject, reason) { response.isUncertain = true }
+    if isObject {
       response.reason = text.string("reason", body).map(ProviderReason.init(rawValue:))
       response.timestamp = text.integer("timestamp", body)
     }
     exchanges[slot].response?.reason = response.reason
     post(.response(response), bytes)
+  }
+
+  /// Whether no content of an answer can be missing.
+  private func isBodyWhole(_ slot: Int, _ response: ProviderResponse, isObject: Bool, _ reason: StreamEnd) -> Bool {
+    // A loss of its HEADERS has made it uncertain.
+    guard let losses = exchanges[slot].answerLosses else { return true }
+    guard response.ended == nil else {
+      // As with requests: another DATA frame would not leave a whole object in the last one.
+      return exchanges[slot].isAnswerWhole || isObject && exchanges[slot].bodyFrames == 1
+    }
+    let isOver = exchanges[slot].reset == .ended || reason == .connectionEnd && !mayServerContinue
+    return isOver && losses == serverLosses
   }
 
   private mutating func decide(_ notification: Int, _ slot: Int) {
@@ -425,6 +489,8 @@ struct SessionState: Sendable, ConnectionHandler {
       // A response whose status is lost says that the stream was processed.
       if exchanges[slot].reset == .refused {
         decision.cause = .refusedStream
+      } else if exchanges[slot].mayHideAnswer || exchanges[slot].serverLosses != serverLosses {
+        // An answer may be among what is missing.
       } else if let lastStream, stream > max(lastStream, highestAnswered) {
         decision.cause = .goAway
       } else if exchanges[slot].request.completion == .incomplete {
@@ -447,6 +513,7 @@ struct SessionState: Sendable, ConnectionHandler {
     goAway lastStream: UInt32, _ code: ErrorCode, debugData: RawSpan, _ origin: FrameOrigin
   ) {
     var (discarded, open) = (0, 0)
+    let isCounted = areStreamsCounted && !isAhead
     if origin.side == .server {
       goAways += 1
       self.lastStream = min(self.lastStream ?? lastStream, lastStream)
@@ -458,7 +525,8 @@ struct SessionState: Sendable, ConnectionHandler {
     let reason = text.read(debugData) ? text.string("reason", debugData).map(ProviderReason.init(rawValue:)) : nil
     post(
       .goAway(
-        lastStream: lastStream, error: code, reason: reason, discarded: discarded, open: open, origin))
+        lastStream: lastStream, error: code, reason: reason, discarded: isCounted ? discarded : nil,
+        open: isCounted ? open : nil, origin))
   }
 
   mutating func receive(settings: [Setting], _ origin: FrameOrigin) { post(.settings(settings, origin)) }
@@ -471,6 +539,8 @@ struct SessionState: Sendable, ConnectionHandler {
 
   mutating func receiveLossOfSettings() { areSettingsKnown = false }
 
+  mutating func receiveLossOfTable(of side: FrameReader.Side) { post(.tableLost(side)) }
+
   mutating func receive(ping: UInt64, isAcknowledgement: Bool, _ origin: FrameOrigin) {
     post(.ping(ping, isAcknowledgement: isAcknowledgement, origin))
   }
@@ -478,11 +548,23 @@ struct SessionState: Sendable, ConnectionHandler {
   mutating func receive(_ violation: Violation, _ origin: FrameOrigin) { post(.violation(violation, origin)) }
 
   mutating func receive(missing origin: FrameOrigin, losesFrames: Bool, losesTable: Bool) {
-    if losesFrames, origin.side == .client { clientLosses += 1 }
+    if losesFrames { noteLoss(origin.side) }
     post(.missing(origin, losesTable: losesTable))
   }
 
   mutating func receive(unread cause: FrameReader.UnreadCause, _ origin: FrameOrigin) {
+    noteLoss(origin.side)
     post(.unread(cause, origin))
+  }
+
+  /// Notes that frames may be missing, or cannot be read.
+  private mutating func noteLoss(_ side: FrameReader.Side) {
+    areStreamsCounted = false
+    guard side == .client else {
+      serverLosses += 1
+      return
+    }
+    clientLosses += 1
+    tokens.miss()
   }
 }

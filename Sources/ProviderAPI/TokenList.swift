@@ -12,28 +12,73 @@ struct TokenList: Sendable {
   private let limit: Int
   private(set) var list: [Result<ProviderToken, ProviderToken.Problem>] = []
   private var numbers: [Digest: Int] = [:]
-  private var latest: (origin: FieldList.Origin, number: Int?) = (.literal, nil)
+  private var latest = (origin: FieldList.Origin.literal, use: Use.none)
+  /// The bytes of the texts in `list`.
+  private var textBytes = 0
+  /// Whether the list has every token that the connection has used.
+  private(set) var isComplete: Bool
+  /// The tokens at the beginning of the list that no unknown one precedes.
+  private var numbered = 0
 
-  init(limit: Int) { self.limit = limit }
+  /// How a request uses one.
+  enum Use: Sendable {
+    /// The value is no provider token.
+    case none
+    /// Its place in the list from 1; whether that is its number among those of the connection.
+    case token(Int, isNumbered: Bool)
+    /// A token that the list has no room for.
+    case beyondLimit
+  }
 
-  var heldBytes: Int { list.count * 200 }
+  init(limit: Int, isFromStart: Bool) { (self.limit, isComplete) = (limit, isFromStart) }
 
-  /// The number of a value, from 1; `nil` for a new one beyond the limit.
-  mutating func number(of value: RawSpan, _ origin: FieldList.Origin) -> Int? {
-    if origin == latest.origin, origin != .literal { return latest.number }
+  /// An entry of a dictionary takes up to twice its size.
+  var heldBytes: Int {
+    list.count
+      * (MemoryLayout<Result<ProviderToken, ProviderToken.Problem>>.stride + 2 * MemoryLayout<(Digest, Int)>.stride)
+      + textBytes
+  }
+
+  /// Forgets all tokens: later ones, which may be the same, have no number.
+  mutating func giveUp() {
+    guard !list.isEmpty else { return }
+    (list, numbers, textBytes, numbered, latest) = ([], [:], 0, 0, (.literal, .none))
+    isComplete = false
+  }
+
+  /// Notes that a request may have had another one.
+  mutating func miss() { isComplete = false }
+
+  /// Whether a value is a provider token, or has the form of one, and which.
+  mutating func use(_ value: RawSpan, _ origin: FieldList.Origin) -> Use {
+    if origin == latest.origin, origin != .literal { return latest.use }
+    let use = find(value)
+    latest = (origin, use)
+    return use
+  }
+
+  private mutating func find(_ value: RawSpan) -> Use {
+    guard ProviderToken.hasForm(value) else { return .none }
     let digest = Digest(
       first: ContentDigest(value).value, second: ContentDigest(value, seed: 0x2545_f491_4f6c_dd1d).value)
-    var number = numbers[digest]
-    if number == nil, list.count < limit {
-      do throws(ProviderToken.Problem) {
-        list.append(.success(try ProviderToken(parsing: value)))
-      } catch {
-        list.append(.failure(error))
-      }
-      number = list.count
-      numbers[digest] = number
+    if let number = numbers[digest] { return .token(number, isNumbered: number <= numbered) }
+    guard list.count < limit else {
+      isComplete = false
+      return .beyondLimit
     }
-    latest = (origin, number)
-    return number
+    append(value)
+    numbers[digest] = list.count
+    if isComplete { numbered = list.count }
+    return .token(list.count, isNumbered: isComplete)
+  }
+
+  private mutating func append(_ value: RawSpan) {
+    do throws(ProviderToken.Problem) {
+      let token = try ProviderToken(parsing: value)
+      textBytes += [token.algorithm, token.keyID, token.teamID].reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+      list.append(.success(token))
+    } catch {
+      list.append(.failure(error))
+    }
   }
 }

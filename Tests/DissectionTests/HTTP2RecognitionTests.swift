@@ -61,6 +61,20 @@ struct HTTP2Line {
     write(false) { $0.writeFrame(.headers, flags: [.endHeaders, .endStream], stream: stream, answer.bytes) }
   }
 
+  /// A request with content that has not ended.
+  static func begun(content: Int) -> [UInt8] {
+    var encoder = HPACKEncoder()
+    var block = ByteWriter(capacity: 128)
+    var output = ByteWriter(capacity: 128)
+    encoder.beginBlock(&block)
+    for (name, value) in [(":method", "POST"), (":path", "/3/device/" + token)] {
+      encoder.write(Array(name.utf8).rawBytes, Array(value.utf8).rawBytes, .withoutIndexing, to: &block)
+    }
+    output.writeFrame(.headers, flags: .endHeaders, stream: 1, block.bytes)
+    output.writeFrame(.data, flags: [], stream: 1, Array(repeating: UInt8(ascii: "x"), count: content).rawBytes)
+    return Array(copying: output.bytes)
+  }
+
   static func pushes(_ count: Int, isOfAPNs: Bool = true) -> HTTP2Line {
     var line = HTTP2Line()
     for number in 0..<count { line.push(UInt32(2 * number + 1), isOfAPNs: isOfAPNs) }
@@ -171,5 +185,68 @@ struct HTTP2RecognitionTests {
     let seen = try Self.read(words)
     #expect(seen.malformed.allSatisfy { $0.bytes.isEmpty })
     #expect(seen.connections.first?.otherProtocol == .http2)
+  }
+
+  @Test(
+    "A connection whose first segments are lost is recognised by what follows", arguments: [443, 2195] as [UInt16],
+    [true, false])
+  func lostBeginning(port: UInt16, losesServer: Bool) throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect(to: port)
+    for (place, word) in HTTP2Line.pushes(4).words.enumerated() {
+      if place < 4, word.isClient || losesServer {
+        capture.lose(line, word.bytes.count, fromServer: !word.isClient)
+      } else if word.isClient {
+        capture.client(line, word.bytes)
+      } else {
+        capture.server(line, word.bytes)
+      }
+    }
+    capture.finish(line)
+    let seen = try capture.dissected()
+    let connection = try #require(seen.connections.first)
+    #expect(connection.otherProtocol == .http2 && connection.service == .gateway)
+    #expect(seen.requests.count == 4 && seen.requests.allSatisfy { $0.token == HTTP2Line.token })
+    #expect(seen.notifications.isEmpty && seen.malformed.isEmpty)
+    #expect(seen.gaps.first { $0.direction == .client }?.place.offset == 0)
+    #expect(connection.fates.accepted == 4 || losesServer)
+  }
+
+  @Test("A binary connection whose first segment is lost is read as before")
+  func lostBinaryBeginning() throws {
+    var capture = CaptureBuilder()
+    let line = capture.connect()
+    capture.lose(line, 100)
+    for number in 1...5 { capture.client(line, push(UInt32(number), device: 1)) }
+    capture.server(line, refusal(8, 5))
+    capture.finish(line)
+    let seen = try capture.dissected()
+    #expect(seen.notifications.map(\.identifier) == [1, 2, 3, 4, 5])
+    #expect(seen.gaps.map(\.place.offset) == [0] && seen.gaps.map(\.place.length) == [100])
+    #expect(seen.connections.first?.fates.rejected == 1)
+  }
+
+  @Test("What a connection gives up shows in a record")
+  func givenUp() throws {
+    var capture = CaptureBuilder()
+    var lines: [Int] = []
+    for number in 0..<40 {
+      let line = capture.connect(from: UInt16(40_001 + number), to: 443)
+      lines.append(line)
+      for word in HTTP2Line.pushes(0).words {
+        word.isClient ? capture.client(line, word.bytes) : capture.server(line, word.bytes)
+      }
+      // Content of 8,000 bytes that does not end.
+      let begun = HTTP2Line.begun(content: 8_000)
+      for start in stride(from: 0, to: begun.count, by: 1_000) {
+        capture.client(line, Array(begun[start..<min(start + 1_000, begun.count)]))
+      }
+    }
+    var options = DissectionOptions()
+    (options.maximumMemory, options.capture.blockLength) = (300_000, 4_000)
+    let seen = try capture.dissected(options)
+    let limited = Set(seen.connections.filter { $0.limits == [.memory] }.map(\.connection))
+    #expect(limited.count > 10)
+    #expect(Set(seen.gaps.filter { $0.reason == .givenUp }.map(\.place.connection)) == limited)
   }
 }

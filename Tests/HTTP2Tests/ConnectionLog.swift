@@ -28,6 +28,8 @@ struct ConnectionLog: ConnectionHandler {
   var unread: [(cause: FrameReader.UnreadCause, range: Range<Int>)] = []
   var closed: [UInt32: StreamEnd] = [:]
   var lossesOfSettings = 0
+  /// Reading is to pause after each frame.
+  var isFull = false
   /// The stream that has each slot.
   private var slots: [Int: UInt32] = [:]
   /// A slot that two streams had at once.

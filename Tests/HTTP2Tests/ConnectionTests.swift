@@ -494,4 +494,22 @@ struct Talk {
     #expect(SettingName.maximumConcurrentStreams.description == "MAX_CONCURRENT_STREAMS")
     #expect(FrameType.goAway.description == "GOAWAY")
   }
+
+  @Test("Reading pauses while the handler is full, and goes on where it was") func pause() {
+    let bytes = frames {
+      $0.write(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8).rawBytes)
+      $0.writeSettings([])
+      for _ in 0..<3 { $0.writePing(7) }
+    }
+    var (reader, log, position, calls) = (ConnectionReader(), ConnectionLog(), 0, 0)
+    log.isFull = true
+    var isRead = false
+    while !isRead {
+      isRead = reader.read(
+        bytes.rawBytes, &position, from: .client, at: 0, arrival: arrival(1), startsRecord: false, into: &log)
+      calls += 1
+    }
+    // The preface, SETTINGS, three PING, and the end.
+    #expect(calls == 6 && log.pings == [7, 7, 7] && position == bytes.count)
+  }
 }

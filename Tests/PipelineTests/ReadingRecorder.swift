@@ -31,6 +31,7 @@ final class ReadingRecorder: ReadingObserver {
     case .found(let name): notices.append("found \(name)")
     case .leftOut(let folder, let files): notices.append("left out \(folder.name) \(files)")
     case .interface: notices.append("interface")
+    case .answersNotKept(let count): notices.append("answers not kept \(count)")
     case .fatesNotKept(let connections): notices.append("fates not kept \(connections)")
     case .selectionCut: notices.append("selection cut")
     case .hasGrown: notices.append("has grown")

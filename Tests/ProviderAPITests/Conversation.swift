@@ -18,9 +18,10 @@ struct ProviderLog: ProviderHandler {
     var isPayloadWhole: Bool
     var token: [UInt8]
     var providerToken: Int?
+    var isNumbered: Bool
     var completion: ProviderRequest.Completion
     var uncertain: Set<String>
-    var openStreams: Int
+    var openStreams: Int?
     var streamLimit: Int?
     var started: Int?
     var ended: Int?
@@ -43,11 +44,12 @@ struct ProviderLog: ProviderHandler {
   var requests: [Request] = []
   var responses: [Response] = []
   var fates: [FateDecision] = []
-  var goAways: [(last: UInt32, reason: String?, discarded: Int, open: Int)] = []
+  var goAways: [(last: UInt32, reason: String?, discarded: Int?, open: Int?)] = []
   var resets: [(stream: UInt32, error: ErrorCode?, notification: Int?)] = []
   var violations: [Violation] = []
   var settings = 0
   var missing: [Bool] = []
+  var tableLosses: [FrameReader.Side] = []
   /// Everything that was told, for tests of what may not be in it.
   var everything = ""
 
@@ -63,6 +65,7 @@ struct ProviderLog: ProviderHandler {
     case .settings: settings += 1
     case .violation(let violation, _): violations.append(violation)
     case .missing(_, let losesTable): missing.append(losesTable)
+    case .tableLost(let side): tableLosses.append(side)
     case .ping, .unread, .providerToken: break
     }
   }
@@ -92,7 +95,8 @@ struct ProviderLog: ProviderHandler {
         headers: request.headers.map { "\(Self.text($0.name, bytes)): \(Self.text($0.value, bytes))" },
         payload: Self.text(request.payload, bytes), payloadLength: request.payloadLength,
         isPayloadWhole: request.isPayloadWhole, token: Array(copying: bytes.extracting(request.token.range)),
-        providerToken: request.providerToken, completion: request.completion,
+        providerToken: request.providerToken, isNumbered: request.isProviderTokenNumbered,
+        completion: request.completion,
         uncertain: Set(request.uncertain.fieldNames), openStreams: request.openStreams,
         streamLimit: request.streamLimit, started: request.started?.packet, ended: request.ended?.packet,
         offset: request.offset, length: request.length))
@@ -196,9 +200,13 @@ struct Conversation {
   }
 
   mutating func answer(_ stream: UInt32, _ status: Int, _ fields: [(String, String)] = [], body: String? = nil) {
+    answer(stream, "\(status)", fields, body: body)
+  }
+
+  mutating func answer(_ stream: UInt32, _ status: String, _ fields: [(String, String)] = [], body: String? = nil) {
     var block = ByteWriter(capacity: 256)
     server.beginBlock(&block)
-    for (name, value) in [(":status", "\(status)")] + fields {
+    for (name, value) in [(":status", status)] + fields {
       server.write(Array(name.utf8).rawBytes, Array(value.utf8).rawBytes, .incremental, to: &block)
     }
     let bytes = Array(copying: block.bytes)

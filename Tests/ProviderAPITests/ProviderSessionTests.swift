@@ -419,6 +419,7 @@ private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991
     #expect(log.fates.map(\.fate) == [.accepted])
     #expect(log.violations.isEmpty)
     #expect(log.requests.first?.fields["token"] == token)
+    #expect(log.requests.first?.openStreams == nil)
   }
 
   @Test("More open streams than the limit forget the oldest, whose fate is unknown") func openStreams() {

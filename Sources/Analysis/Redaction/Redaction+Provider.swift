@@ -94,10 +94,12 @@ extension Redaction {
 
   package func summary(_ summary: HTTP2Summary) -> HTTP2Summary {
     var summary = summary
-    for place in summary.rejections.indices {
-      let name = summary.rejections[place].name
-      if name != "other", UInt16(name) == nil { summary.rejections[place].name = Self.reason(name) }
+    // Different reasons may have one pseudonym.
+    var counts: [String: Int] = [:]
+    for (name, count) in summary.rejections.map({ ($0.name, $0.count) }) {
+      counts[name == "other" || UInt16(name) != nil ? name : Self.reason(name), default: 0] += count
     }
+    summary.rejections = counts.sorted { $0.key < $1.key }.map { .init(name: $0.key, count: $0.value) }
     return summary
   }
 

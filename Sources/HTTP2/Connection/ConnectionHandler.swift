@@ -39,6 +39,8 @@ public struct FieldSection: Sendable, Equatable {
   public var extent: Extent
   /// Whether the sender sends nothing else on the stream.
   public var endsStream: Bool
+  /// The status of a response; `nil` if it is not known, or no three digits (RFC 9110 section 15).
+  public var status: Int?
 }
 
 /// What is known of a stream, for as long as it is open.
@@ -69,6 +71,8 @@ public protocol ConnectionHandler {
   mutating func receiveAcknowledgement(inForce settings: Settings, _ origin: FrameOrigin)
   /// SETTINGS or acknowledgements may be missing: the limits that are in force are no longer known.
   mutating func receiveLossOfSettings()
+  /// Entries of a side's table are lost, and no bytes are missing: a block broke a rule or exceeded a limit.
+  mutating func receiveLossOfTable(of side: FrameReader.Side)
   /// PING.
   mutating func receive(ping: UInt64, isAcknowledgement: Bool, _ origin: FrameOrigin)
   /// A rule was broken.
@@ -80,6 +84,13 @@ public protocol ConnectionHandler {
   mutating func receive(unread cause: FrameReader.UnreadCause, _ origin: FrameOrigin)
   /// No other event concerns the stream; its slot is free.
   mutating func closed(_ place: StreamPlace, _ reason: StreamEnd)
+  /// Whether reading is to pause until what the handler keeps was taken from it: a few bytes can refer to long fields.
+  var isFull: Bool { get }
+}
+
+extension ConnectionHandler {
+  public mutating func receiveLossOfTable(of side: FrameReader.Side) {}
+  public var isFull: Bool { false }
 }
 
 /// Why a stream is no longer open.

@@ -47,6 +47,8 @@ public struct ConnectionReader: Sendable {
   private var missed = MissedStreams()
   /// Violations that are reported at the end of the connection, unless frames are missing by then.
   private var suspected: [(violation: Violation, origin: FrameOrigin)] = []
+  /// Whether a loss of table entries is told apart: a gap tells its own, and none matters at the end.
+  private var tellsTableLosses = true
 
   /// Makes the reader of a connection.
   ///
@@ -109,19 +111,34 @@ public struct ConnectionReader: Sendable {
     _ bytes: RawSpan, from side: FrameReader.Side, at offset: Int, arrival: Arrival, startsRecord: Bool = false,
     into handler: inout some ConnectionHandler
   ) {
-    guard var direction = take(side) else { return }
     var position = 0
-    reading: while true {
+    while !read(bytes, &position, from: side, at: offset, arrival: arrival, startsRecord: startsRecord, into: &handler)
+    {
+    }
+  }
+
+  /// Reads on in a piece from `position`, 0 at first, until the handler is full; returns whether all of it was read.
+  package mutating func read(
+    _ bytes: RawSpan, _ position: inout Int, from side: FrameReader.Side, at offset: Int, arrival: Arrival,
+    startsRecord: Bool, into handler: inout some ConnectionHandler
+  ) -> Bool {
+    guard var direction = take(side) else { return true }
+    while true {
       let step = direction.reader.next(
         bytes, &position, at: offset, arrival: arrival, startsRecord: startsRecord)
+      if case .done = step { break }
       if case .frame(let place) = step, !place.isKept {
         process(place, bytes.extracting(place.payload), &direction, &handler)
-        continue
+      } else {
+        process(step, &direction, &handler)
       }
-      if case .done = step { break reading }
-      process(step, &direction, &handler)
+      if handler.isFull {
+        putBack(direction)
+        return false
+      }
     }
     putBack(direction)
+    return true
   }
 
   /// Notes that bytes of one direction are missing.
@@ -139,12 +156,14 @@ public struct ConnectionReader: Sendable {
     guard var direction = take(side) else { return }
     let hadEntries = direction.decoder.isTableKnown || direction.decoder.knownEntries > 0
     let steps = direction.reader.gap(at: offset, length: length)
+    tellsTableLosses = false
     for step in steps {
       if case .missing = step { continue }
       process(step, &direction, &handler)
     }
     let losesFrames = steps.contains { if case .missing = $0 { true } else { false } }
     if losesFrames { lose(&direction, &handler) }
+    tellsTableLosses = true
     handler.receive(
       missing: FrameOrigin(side: side, offset: offset, length: length, arrival: arrival),
       losesFrames: losesFrames, losesTable: losesFrames || hadEntries && direction.decoder.hasLostAll)
@@ -159,8 +178,10 @@ public struct ConnectionReader: Sendable {
   public mutating func finish(_ side: FrameReader.Side, into handler: inout some ConnectionHandler) {
     guard var direction = take(side) else { return }
     if !direction.hasEnded {
+      tellsTableLosses = false
       for step in direction.reader.finish() { process(step, &direction, &handler) }
       endPendingBlock(&direction, &handler)
+      tellsTableLosses = true
       direction.hasEnded = true
     }
     putBack(direction)
@@ -254,7 +275,7 @@ public struct ConnectionReader: Sendable {
     if let pending = direction.pending, header.type != .continuation || header.stream != pending.stream {
       if direction.isIntact { handler.receive(Violation(.blockInterrupted, stream: header.stream), origin) }
       endPendingBlock(&direction, &handler)
-      direction.decoder.lose()
+      loseTable(&direction, &handler)
     }
     if let limit = direction.allowed?.payload, header.payloadLength > limit {
       // On an idle stream there is no stream error.
@@ -315,7 +336,7 @@ public struct ConnectionReader: Sendable {
       receive(
         payload.extracting(start..<payload.byteCount), isWhole: false, header, origin, &direction, &handler)
     case .headers, .pushPromise, .continuation:
-      guard header.stream != 0 else { return direction.decoder.lose() }
+      guard header.stream != 0 else { return loseTable(&direction, &handler) }
       guard let start = FrameContent.start(in: payload, of: header), start < payload.byteCount else {
         return loseBlock(header, origin, &direction, &handler)
       }
@@ -324,7 +345,7 @@ public struct ConnectionReader: Sendable {
       let end = max(start, min(payload.byteCount, header.payloadLength - padding))
       let part = payload.extracting(start..<end)
       if header.type == .continuation {
-        guard direction.pending != nil else { return direction.decoder.lose() }
+        guard direction.pending != nil else { return loseTable(&direction, &handler) }
         append(part, header, origin, &direction)
       } else {
         let isPromise = header.type == .pushPromise
@@ -348,6 +369,16 @@ public struct ConnectionReader: Sendable {
   }
 
   // MARK: field blocks
+
+  /// Notes that blocks are lost that changed the table.
+  private mutating func loseTable(_ direction: inout Direction, _ handler: inout some ConnectionHandler) {
+    direction.decoder.lose()
+    noteTableLoss(direction, &handler)
+  }
+
+  private func noteTableLoss(_ direction: borrowing Direction, _ handler: inout some ConnectionHandler) {
+    if tellsTableLosses { handler.receiveLossOfTable(of: direction.side) }
+  }
 
   private mutating func begin(
     _ block: RawSpan, _ header: FrameHeader, isPromise: Bool, _ origin: FrameOrigin, _ direction: inout Direction,
@@ -373,7 +404,7 @@ public struct ConnectionReader: Sendable {
       if direction.isIntact {
         handler.receive(Violation(.continuationWithoutBlock, stream: header.stream), origin)
       }
-      return direction.decoder.lose()
+      return loseTable(&direction, &handler)
     }
     append(part, header, origin, &direction)
     if header.flags.contains(.endHeaders) { endWholeBlock(&direction, &handler) }
@@ -418,7 +449,7 @@ public struct ConnectionReader: Sendable {
     if let excess = pending.excess {
       handler.receive(Violation(excess, stream: pending.stream), pending.origin)
       direction.fields.removeAll()
-      direction.decoder.lose()
+      loseTable(&direction, &handler)
       return receiveFields(pending, .lost, &direction, &handler)
     }
     var block: [UInt8] = []
@@ -433,6 +464,7 @@ public struct ConnectionReader: Sendable {
   ) {
     if let rule = direction.decoder.decode(block, isCut: isCut, into: &direction.fields) {
       handler.receive(Violation(rule, stream: pending.stream), pending.origin)
+      if rule.losesTable { noteTableLoss(direction, &handler) }
     }
     receiveFields(pending, direction.fields.isCut ? .cut : .whole, &direction, &handler)
   }
@@ -446,7 +478,7 @@ public struct ConnectionReader: Sendable {
       direction.pending = nil
       finishBlock(pending, isCut: true, &direction, &handler)
     }
-    direction.decoder.lose()
+    loseTable(&direction, &handler)
     guard header.type == .headers, header.stream != 0 else { return }
     direction.fields.removeAll()
     let lost = Direction.PendingBlock(
@@ -466,7 +498,7 @@ public struct ConnectionReader: Sendable {
       return
     }
     let isRequest = side == .client
-    let status = isRequest ? nil : MessageRules.status(direction.fields)
+    let status = isRequest || extent == .lost ? nil : MessageRules.status(direction.fields)
     let isInterim = status.map { (100...199).contains($0) } ?? false
     // Behind content whose HEADERS are lost.
     let isTrailers = half.hasFields || half.length > 0 || !half.isLengthKnown
@@ -490,7 +522,8 @@ public struct ConnectionReader: Sendable {
       isTrailers ? .trailers : isRequest ? .request : isInterim ? .interimResponse : .response
     let place = StreamPlace(stream: stream, slot: slot)
     handler.receive(
-      FieldSection(kind: kind, extent: extent, endsStream: block.endsStream), direction.fields, on: place, origin)
+      FieldSection(kind: kind, extent: extent, endsStream: block.endsStream, status: status), direction.fields,
+      on: place, origin)
     if block.endsStream { end(slot, origin, &direction, &handler) }
   }
 
@@ -665,8 +698,12 @@ public struct ConnectionReader: Sendable {
       for setting in settings where setting.name == .headerTableSize { direction.decoder.acknowledge() }
       direction.allowed = other.allowedToOther
       handler.receiveAcknowledgement(inForce: other.inForce, origin)
+      putBack(other)
+    } else {
+      putBack(other)
+      // SETTINGS that were not seen are in force.
+      loseSettings(&direction, &handler)
     }
-    putBack(other)
   }
 
   private mutating func count(_ length: Int, _ origin: FrameOrigin, _ direction: inout Direction) {

@@ -13,7 +13,7 @@ enum MessageRules {
     var hasRegular = false
     var hasUnknown = !isWhole
     var (method, scheme, path, authority, status) = (0, 0, 0, 0, 0)
-    var isConnect = false
+    var (isConnect, hasFaultyStatus) = (false, false)
     for field in fields.fields {
       guard field.isNameKnown else {
         hasUnknown = true
@@ -31,7 +31,9 @@ enum MessageRules {
           isConnect = fields.value(of: field).holds("CONNECT", at: 0)
           if !field.isValueKnown { hasUnknown = true }
         case 7 where name.holds(":scheme", at: 0): scheme += 1
-        case 7 where name.holds(":status", at: 0): status += 1
+        case 7 where name.holds(":status", at: 0):
+          status += 1
+          if field.isValueKnown, self.status(fields.value(of: field)) == nil { hasFaultyStatus = true }
         case 5 where name.holds(":path", at: 0):
           path += 1
           if field.isValueKnown, field.value.isEmpty { return .pseudoFieldMissing }
@@ -56,7 +58,7 @@ enum MessageRules {
     if foreign > 0 { return .pseudoFieldUnknown }
     guard !hasUnknown else { return nil }
     if isRequest { return isConnect || min(method, scheme, path) > 0 ? nil : .pseudoFieldMissing }
-    return status > 0 ? nil : .statusMissing
+    return status > 0 && !hasFaultyStatus ? nil : .statusMissing
   }
 
   private static func isValid(name: RawSpan) -> Bool {
@@ -103,11 +105,12 @@ enum MessageRules {
   static func status(_ fields: FieldList) -> Int? {
     for field in fields.fields where field.isNameKnown && field.isValueKnown && field.name.count == 7 {
       guard fields.name(of: field).holds(":status", at: 0) else { continue }
-      let value = fields.value(of: field)
-      return value.byteCount == 3 ? number(value) : nil
+      return status(fields.value(of: field))
     }
     return nil
   }
+
+  private static func status(_ value: RawSpan) -> Int? { value.byteCount == 3 ? number(value) : nil }
 
   private static func number(_ text: RawSpan) -> Int? {
     guard (1...15).contains(text.byteCount) else { return nil }

@@ -136,26 +136,42 @@ extension Schema {
     unit: .milliseconds, when: "both times are known", since: "0.3")
   private static let uncertain = Field(
     "uncertain", .array(.text),
-    "Fields that are absent here and may be there: the entries that they refer to are lost, or they hold a credential; `headers`: those that no field has.",
+    "Fields that are absent here and may be there: what they are told by is lost, or they hold a credential; `headers`: those that no field has.",
     when: "there are any", since: "0.3")
 
   private static let notification: [Field] = [
-    packetFile, connectionNumber, stream, index, time, packet, offset,
+    packetFile, connectionNumber, index, time, packet, offset,
     length,
     Field(
       "fate", .fate, "Its fate at the end of its connection.",
       when: "the input was read twice: it is a file, or `--fates` was given"),
-    discardedBy,
     Field(
       "command", .integer, "The command byte that was on the wire: 0 simple, 1 enhanced, 2 framed.",
       when: "of the binary protocol"),
-    Field(
-      "status", .integer, "The HTTP status of its answer.", when: "over HTTP/2, if it is known as this is written",
-      since: "0.3"),
     Field("identifier", .integer, "The four bytes as an unsigned big-endian number.", when: "the frame has one"),
     Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
     Field("priority", .integer, "10: at once; 5: when it suits the device's power.", when: "the frame has one"),
     Field("token", .hexadecimal, "The device token.", when: "the frame has one"),
+    Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "the frame has one"),
+    Field(
+      "payload", .anything, "The payload as it was; white space outside of strings may be left out.",
+      when: "it is valid JSON"),
+    Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
+    Field(
+      "kind", .payloadKind, "What the push is for.",
+      when: "payloads are judged (not with `--no-lint`), and nothing that it is judged by is `uncertain`"),
+    Field(
+      "lint", .array(.payloadRule), "Rules that the payload or its frame breaks, sorted.",
+      when: "`kind` is there, and it breaks one"),
+    Field(
+      "items", .array(.tuple([.integer, .hexadecimal])),
+      "Items with an unknown id, an unusual length, or an id seen before: id and bytes.",
+      when: "the frame has such items"),
+    Field("item_order", .array(.integer), "Ids of all items in their order.", when: "they do not ascend"),
+    Field(
+      "problem", .text, "Why the items do not fit the frame, whose length is right; the fields are those before it.",
+      when: "the frame is malformed inside"),
+    stream, discardedBy,
     Field(
       "bundle", .text, "The bundle identifier in the path of a broadcast.", when: "it is a broadcast", since: "0.3"),
     Field("topic", .text, "The `apns-topic`.", when: "there is one", since: "0.3"),
@@ -177,38 +193,23 @@ extension Schema {
       "headers", .array(.tuple([.text, .text])),
       "Header fields that no other field has, in their order: names and values. Never `authorization`.",
       when: "there are any", since: "0.3"),
-    Field("payload_length", .integer, "Length of the payload on the wire.", unit: .bytes, when: "the frame has one"),
-    Field(
-      "payload", .anything, "The payload as it was; white space outside of strings may be left out.",
-      when: "it is valid JSON"),
-    Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
-    Field(
-      "kind", .payloadKind, "What the push is for.", when: "payloads are judged (not with `--no-lint`)"),
-    Field(
-      "lint", .array(.payloadRule), "Rules that the payload or its frame breaks, sorted.",
-      when: "payloads are judged and it breaks one"),
-    Field(
-      "items", .array(.tuple([.integer, .hexadecimal])),
-      "Items with an unknown id, an unusual length, or an id seen before: id and bytes.",
-      when: "the frame has such items"),
-    Field("item_order", .array(.integer), "Ids of all items in their order.", when: "they do not ascend"),
     Field("started", .time, "Capture time of its HEADERS.", when: "over HTTP/2, if they are there", since: "0.3"),
     Field(
-      "open_streams", .integer, "Streams that were open at its HEADERS, with its own.", when: "over HTTP/2",
-      since: "0.3"),
+      "open_streams", .integer, "Streams that were open at its HEADERS, with its own.",
+      when: "over HTTP/2, if no frames can be missing", since: "0.3"),
     Field(
       "stream_limit", .integer, "The server's limit on them that was in force.", when: "there is one, and it is known",
+      since: "0.3"),
+    uncertain,
+    Field(
+      "status", .integer, "The HTTP status of its answer.", when: "over HTTP/2, if it is known as this is written",
       since: "0.3"),
     Field(
       "reason", .text, "The reason of its rejection, as Apple names it.",
       when: "over HTTP/2, if it is known as this is written", since: "0.3"),
     Field(
-      "problem", .text, "Why the items do not fit the frame, whose length is right; the fields are those before it.",
-      when: "the frame is malformed inside"),
-    Field(
       "latency_ms", .number, "From its END_STREAM to the HEADERS of its answer, as the capture saw them.",
       unit: .milliseconds, when: "over HTTP/2, if it is known as this is written", since: "0.3"),
-    uncertain,
   ]
 
   private static let discardedBy = Field(
@@ -226,20 +227,20 @@ extension Schema {
       "issued_at", .integer, "When it was issued, `iat`, rounded down.", unit: .unixSeconds, when: "it could be read"),
     Field(
       "number", .integer, "Its number among the different ones of the connection, from 1.",
-      when: "there are not more than `--max-provider-tokens`"),
+      when: "none can be missing, and there are not more than `--max-provider-tokens`"),
   ]
 
   private static let response: [Field] = [
-    packetFile, connectionNumber, stream, time, packet, offset, length, status,
+    packetFile, connectionNumber, time, packet, offset, length, status,
     Field(
       "timestamp", .integer, "When APNs learned that the token is not valid.", unit: .unixMilliseconds,
       when: "there is one", since: "0.3"),
-    apnsID,
-    Field("apns_unique_id", .text, "The `apns-unique-id`.", when: "there is one", since: "0.3"),
-    channelID, requestID, reason,
+    reason,
     Field(
       "notification", .integer, "`index` of the notification that it answers.", when: "it answers one", since: "0.3"),
-    answerLatency, uncertain,
+    answerLatency, stream, apnsID,
+    Field("apns_unique_id", .text, "The `apns-unique-id`.", when: "there is one", since: "0.3"),
+    channelID, requestID, uncertain,
   ]
 
   private static let errorCode = Field(
@@ -247,19 +248,22 @@ extension Schema {
 
   private static let goAway: [Field] = [
     packetFile, connectionNumber, direction, time, packet, offset, length,
-    Field("last_stream", .integer, "The last stream that its sender has processed or may process."),
-    errorCode,
     Field("reason", .text, "The reason in its debug data.", when: "there is one", since: "0.3"),
     Field(
       "discarded", .integer, "Unanswered notifications on streams above: certainly not processed.",
-      when: "the server sent it"),
-    Field("unknown", .integer, "Unanswered notifications on other streams.", when: "the server sent it"),
+      when: "the server sent it, and no frames may be missing"),
+    Field(
+      "unknown", .integer, "Unanswered notifications on other streams.",
+      when: "the server sent it, and no frames may be missing"),
+    Field("last_stream", .integer, "The last stream that its sender has processed or may process."),
+    errorCode,
   ]
 
   private static let reset: [Field] = [
-    packetFile, connectionNumber, stream, direction, time, packet, offset, length, errorCode,
+    packetFile, connectionNumber, direction, time, packet, offset, length,
     Field(
       "notification", .integer, "`index` of the stream's notification.", when: "it is open, and has one", since: "0.3"),
+    stream, errorCode,
   ]
 
   private static let settings: [Field] = [
@@ -270,16 +274,16 @@ extension Schema {
   ]
 
   private static let channelRequest: [Field] = [
-    packetFile, connectionNumber, stream, time, packet, offset, length,
+    packetFile, connectionNumber, time, packet, offset, length,
+    status, reason, answerLatency, stream,
     Field(
       "action",
       .values([
         "create": "A channel is created.", "read": "A channel is read.", "delete": "A channel is deleted.",
         "read_all": "All channels of the app are read.",
       ]), "The action that the request asks for."),
-    status,
     Field("bundle", .text, "The bundle identifier in the path."),
-    channelID, requestID, reason, answerLatency,
+    channelID, requestID,
   ]
 
   private static let errorResponse: [Field] = [
@@ -381,33 +385,12 @@ extension Schema {
     Field("notifications", .integer, "Notifications that were decoded, malformed ones with an index among them."),
     Field("error_responses", .integer, "Error responses that were decoded.", when: "it is not over HTTP/2"),
     Field("feedback_tuples", .integer, "Feedback tuples that were decoded.", when: "it is not over HTTP/2"),
-    Field(
-      "responses", .integer, "Final answers to requests of any kind.", when: "over HTTP/2", since: "0.3"),
     Field("accepted", .integer, "The part of `notifications` that is proven accepted."),
     Field("rejected", .integer, "The part of `notifications` that error responses name; not those of status 10."),
     Field(
       "discarded", .integer,
       "The part of `notifications` after the one that an error response names, which the gateway ignored."),
     Field("unknown", .integer, "The part of `notifications` whose fate the protocol leaves open."),
-    Field(
-      "rejections", .map(key: .text, value: .integer),
-      "Rejected notifications by reason, or by status without one; beyond 64 of them `other`.", when: "there are any",
-      since: "0.3"),
-    Field(
-      "provider_tokens", .integer, "Different provider tokens, up to `--max-provider-tokens`.", when: "over HTTP/2",
-      since: "0.3"),
-    Field("open_streams_max", .integer, "The most streams that were open at once.", when: "over HTTP/2", since: "0.3"),
-    Field(
-      "stream_limit_first", .integer, "The server's first limit on open streams that was in force.",
-      when: "there is one, and it is known", since: "0.3"),
-    Field(
-      "stream_limit_last", .integer, "The latest limit that was known.", when: "there is one, and it is known",
-      since: "0.3"),
-    Field("goaways", .integer, "GOAWAY frames of the server.", when: "over HTTP/2", since: "0.3"),
-    Field("resets", .integer, "RST_STREAM frames of both sides.", when: "over HTTP/2", since: "0.3"),
-    Field(
-      "header_table_lost", .object(tableLosses), "How often each side's header table was lost.", when: "over HTTP/2",
-      since: "0.3"),
     Field(
       "conflicting_bytes", .integer, "Bytes that were sent twice with different contents; the first ones were used.",
       unit: .bytes, when: "there are any"),
@@ -418,6 +401,30 @@ extension Schema {
       "also_seen_as", .array(.object(ends)),
       "Other addresses under which the same packets were captured: those before or after a translation; the first 16.",
       when: "there are any", since: "0.2"),
+    Field(
+      "responses", .integer, "Final answers to requests of any kind.", when: "over HTTP/2", since: "0.3"),
+    Field(
+      "rejections", .map(key: .text, value: .integer),
+      "Rejected notifications by reason, or by status without one of at most 128 bytes; beyond `--max-rejection-reasons` of them, or after `limits` has `memory`, `other`.",
+      when: "there are any",
+      since: "0.3"),
+    Field(
+      "provider_tokens", .integer, "Different provider tokens.",
+      when: "over HTTP/2, if none can be missing, and there are not more than `--max-provider-tokens`", since: "0.3"),
+    Field(
+      "open_streams_max", .integer, "The most streams that were open at once.",
+      when: "over HTTP/2, if no frames can be missing", since: "0.3"),
+    Field(
+      "stream_limit_first", .integer, "The server's first limit on open streams that was in force.",
+      when: "there is one, and it is known", since: "0.3"),
+    Field(
+      "stream_limit_last", .integer, "The limit at the end.", when: "there is one, and it is known",
+      since: "0.3"),
+    Field("goaways", .integer, "GOAWAY frames of the server.", when: "over HTTP/2", since: "0.3"),
+    Field("resets", .integer, "RST_STREAM frames of both sides.", when: "over HTTP/2", since: "0.3"),
+    Field(
+      "header_table_lost", .object(tableLosses), "How often each side's header table was lost.", when: "over HTTP/2",
+      since: "0.3"),
   ]
 
   private static let tableLosses: [Field] = [
@@ -433,9 +440,6 @@ extension Schema {
   private static let tls: [Field] = [
     Field("version", .text, "Protocol version as `TLS 1.2`.", when: "a ServerHello was seen"),
     Field("cipher_suite", .text, "Registered name of the cipher suite.", when: "a ServerHello was seen"),
-    Field(
-      "alpn", .text, "The protocol that was negotiated (ALPN).", when: "over HTTP/2, if the choice was seen",
-      since: "0.3"),
     Field("decrypted", .boolean, "False when application data was encrypted and none of it could be decrypted."),
     Field("problem", .text, "Why some or all of it could not be read, in words.", when: "there is a reason"),
     Field("client_subject", .text, "Subject of the client's certificate.", when: "it was seen"),
@@ -447,6 +451,9 @@ extension Schema {
     Field(
       "environment", .providerEnvironment, "The environment that Apple's extensions of that certificate name.",
       when: "there are any", since: "0.2"),
+    Field(
+      "alpn", .text, "The protocol that was negotiated (ALPN).", when: "over HTTP/2, if the choice was seen",
+      since: "0.3"),
   ]
 
   private static let delivery: [Field] = [
@@ -454,6 +461,7 @@ extension Schema {
       "connection", .integer, "Number of the notification's connection.", when: "the connection is in the records"),
     Field("index", .integer, "The notification's number on it, from 0.", when: "the connection is in the records"),
     Field("time", .time, "When it was decided."),
+    Field("token", .hexadecimal, "The device token."),
     Field(
       "outcome",
       .values([
@@ -465,7 +473,6 @@ extension Schema {
         "uninstalled": "The app is uninstalled: its token is on the feedback list.",
         "stored": "It waited when the gateway ended.",
       ]), "What became of it."),
-    Field("token", .hexadecimal, "The device token."),
   ]
 
   private static let captureLoss: [Field] = [
@@ -503,9 +510,10 @@ extension Schema {
       Field("notifications", .integer, "Notifications that were decoded."),
       Field("error_responses", .integer, "Error responses that were decoded."),
       Field("feedback_tuples", .integer, "Feedback tuples that were decoded."),
-      Field("responses", .integer, "Final answers over HTTP/2.", when: "there are any", since: "0.3"),
       Field("gaps", .integer, "`gap` records."),
       Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
       Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
-    ] + packetsNotRead
+    ] + packetsNotRead + [
+      Field("responses", .integer, "Final answers over HTTP/2.", when: "there are any", since: "0.3")
+    ]
 }

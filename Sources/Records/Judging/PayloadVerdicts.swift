@@ -87,10 +87,13 @@ public struct PayloadVerdicts: Sendable {
     return PayloadVerdict(rules: rules, kind: entry.kind, effects: entry.effects)
   }
 
-  /// Judges a notification of the provider API, and counts it; `nil` if its payload is not whole.
+  /// Judges a notification of the provider API, and counts it; `nil` if its payload is not whole, or something that it is
+  /// judged by is uncertain.
   package mutating func verdict(_ record: borrowing ProviderNotificationRecord) -> PayloadVerdict? {
     let request = record.request
-    guard request.isPayloadWhole || request.payloadLength == 0 else { return nil }
+    guard request.isPayloadWhole || request.payloadLength == 0,
+      request.uncertain.isDisjoint(with: [.payload, .topic, .pushType, .priority]), request.target != .unknown
+    else { return nil }
     if record.place.time.nanoseconds != time { setTime(record.place.time) }
     let topic = record.text(of: request.topic).map { PayloadTopic(name: $0) } ?? options.topic
     let frame = PushFrame(command: 2, priority: request.priority)
@@ -218,7 +221,6 @@ extension ProviderRequest {
   /// The longest payload that it may have: broadcasts may be longer than other notifications.
   fileprivate func longestPayload(_ type: String?) -> Int? {
     if target == .broadcast { return 5_120 }
-    if uncertain.contains(.pushType) { return 5_120 }
     return type.map { PushType(rawValue: $0).longestPayload } ?? 4_096
   }
 }

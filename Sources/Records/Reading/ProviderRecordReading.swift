@@ -17,10 +17,10 @@ struct ReadProviderNotification {
 
   /// - Throws: if a field has a wrong type, or is missing.
   init(_ fields: RecordFields, payload: [UInt8]?, place: RecordPlace) throws(RecordError) {
-    let stream = UInt32(try fields.required("stream"))
+    let stream = UInt32(clamping: try fields.required("stream"))
     index = try fields.required("index", most: RecordReader.maximumBytes)
     request = ProviderRequest(
-      target: .device, stream: stream, offset: place.offset, openStreams: try fields.number("open_streams") ?? 1,
+      target: .device, stream: stream, offset: place.offset, openStreams: try fields.number("open_streams"),
       streamLimit: try fields.number("stream_limit"))
     request.notification = index
     request.length = place.length
@@ -89,10 +89,11 @@ struct ReadProviderNotification {
     trust = fields.text("trust").flatMap(ProviderTrust.init)
     request.hasAuthorization = trust == .token
     request.providerToken = try fields.number("provider_token.number")
+    request.isProviderTokenNumbered = request.providerToken != nil
     if request.providerToken != nil || fields.text("provider_token.key_id") != nil {
       providerToken = ProviderToken(
         keyID: fields.text("provider_token.key_id"), teamID: fields.text("provider_token.team_id"),
-        issuedAt: try fields.number("provider_token.issued_at", most: .max))
+        issuedAt: try fields.signed("provider_token.issued_at"))
     }
   }
 }
@@ -105,7 +106,7 @@ extension RecordFields {
       var record = ResponseRecord(place: place, stream: try required("stream"))
       record.status = try number("status")
       record.reason = text("reason")
-      record.timestamp = try number("timestamp", most: .max)
+      record.timestamp = try signed("timestamp")
       record.apnsID = text("apns_id")
       record.apnsUniqueID = text("apns_unique_id")
       record.channelID = text("channel_id")
@@ -149,8 +150,8 @@ extension RecordFields {
     var summary = HTTP2Summary()
     summary.responses = responses
     summary.rejections = counts("rejections").map { .init(name: $0.name, count: $0.count) }
-    summary.providerTokens = try number("provider_tokens") ?? 0
-    summary.openStreamsMaximum = try number("open_streams_max") ?? 0
+    summary.providerTokens = try number("provider_tokens")
+    summary.openStreamsMaximum = try number("open_streams_max")
     summary.firstStreamLimit = try number("stream_limit_first")
     summary.lastStreamLimit = try number("stream_limit_last")
     summary.goAways = try number("goaways") ?? 0

@@ -68,6 +68,13 @@ struct RecordFields {
     return value
   }
 
+  /// A whole number with a sign, as another program may have written it; `nil` if the field is missing.
+  func signed(_ name: String) throws(RecordError) -> Int? {
+    guard let text = numbers[name] else { return try number(name) }
+    guard let value = Int(text) else { throw RecordError("'\(name)' is not a whole number") }
+    return value
+  }
+
   /// A number that every such record has; throws if it is missing.
   func required(_ name: String, most: Int = Int(UInt32.max)) throws(RecordError) -> Int {
     guard let value = try number(name, most: most) else { throw RecordError("missing field '\(name)'") }

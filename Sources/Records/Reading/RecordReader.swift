@@ -312,8 +312,10 @@ public struct RecordReader: ~Copyable {
     var index = 0
     var problem: String?
     var fate: Fate?
+    // One over HTTP/2 shows by its stream, and may have longer numbers.
     var isOfProviderAPI = false
-    while let member = members.next() {
+    var fault: RecordError?
+    func read(_ member: RecordMembers.Member, of members: borrowing RecordMembers) throws(RecordError) {
       if members.isName("packet", of: member) {
         place.packet |= try members.number(member, "packet")
       } else if members.isName("file", of: member) {
@@ -338,8 +340,12 @@ public struct RecordReader: ~Copyable {
         try notification.read(member, of: members)
       }
     }
-    guard notification.connection > 0 else { throw RecordError("missing field 'connection'") }
+    while let member = members.next() {
+      do throws(RecordError) { try read(member, of: members) } catch { fault = fault ?? error }
+    }
     if isOfProviderAPI { return try providerNotification(line, &sink) }
+    if let fault { throw fault }
+    guard notification.connection > 0 else { throw RecordError("missing field 'connection'") }
     output.removeAll()
     _ = try notification.encode(line, into: &output, scratch: &scratch)
     let fields: PushFields
@@ -411,7 +417,7 @@ public struct RecordReader: ~Copyable {
   }
 
   /// White space in a payload that is restored, in bytes.
-  private static let maximumPadding = 1 << 16
+  private static let maximumPadding = 1 << 24
 
   /// Whether a `capture` record is that of a further file of the same run.
   private static func continues(_ fields: RecordFields) -> Bool {

@@ -103,6 +103,9 @@ package struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, 
     if wants(name) { base.field(name, seconds: nanoseconds) }
   }
   package mutating func field(_ name: StaticString, _ text: String) { if wants(name) { base.field(name, text) } }
+  package mutating func field(_ name: StaticString, behind value: LateValue, isAlways: Bool) {
+    if wants(name) { base.field(name, behind: value, isAlways: isAlways) }
+  }
   package mutating func field(_ name: StaticString, word: StaticString) {
     if wants(name) { base.field(name, word: word) }
   }

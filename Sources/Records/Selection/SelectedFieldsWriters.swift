@@ -77,7 +77,8 @@ public final class SomeColumnsWriter: RecordSerializer {
   ) {
     fields = SelectedFieldWriter(
       CSVFieldWriter(
-        columns: selection.columns(of: type), capacity: WriterBuffer.capacity, isTabbed: isTabbed), selection)
+        columns: selection.columns(of: type), capacity: WriterBuffer.capacity, isTabbed: isTabbed,
+        isOfOneType: type != nil), selection)
     self.output = output
     flushThreshold = WriterBuffer.threshold
     facts = NotificationFacts(fates, judging)

@@ -51,6 +51,8 @@ public struct FateIndex: ConnectionSink, Sendable {
   private(set) var answers: AnswerIndex
   /// The number of connections whose fates are not kept because of the limit.
   public private(set) var connectionsNotKept = 0
+  /// The number of answers that are not kept because of the limit, or because their reason is too long or one too many.
+  public var answersNotKept: Int { answers.notKept }
 
   /// - Parameter maximumRanges: kept ranges, 8 bytes each; the fates of further connections are not kept.
   public init(maximumRanges: Int = usualMaximumRanges) {

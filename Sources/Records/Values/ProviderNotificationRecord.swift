@@ -56,7 +56,7 @@ public struct ProviderNotificationRecord: ~Escapable {
   package var uncertainFields: [String] {
     var fields = request.uncertain
     if trust == nil { fields.insert(.trust) }
-    return fields.fieldNames
+    return fields.fieldNames + (outcome?.answer?.isReasonUncertain == true ? ["reason"] : [])
   }
 
   /// When its HEADERS were captured; `.none` if they are lost.
@@ -90,10 +90,15 @@ package struct NotificationOutcome: Sendable, Equatable {
 package struct ProviderAnswer: Sendable, Equatable {
   package var status: Int?
   package var reason: String?
+  /// Whether there may be a reason, if there is none here.
+  package var isReasonUncertain: Bool
   /// Nanoseconds from the notification's END_STREAM to the answer's HEADERS.
   package var latencyNanoseconds: Int64?
 
-  package init(status: Int?, reason: String? = nil, latencyNanoseconds: Int64? = nil) {
-    (self.status, self.reason, self.latencyNanoseconds) = (status, reason, latencyNanoseconds)
+  package init(
+    status: Int?, reason: String? = nil, isReasonUncertain: Bool = false, latencyNanoseconds: Int64? = nil
+  ) {
+    (self.status, self.reason, self.isReasonUncertain) = (status, reason, isReasonUncertain)
+    self.latencyNanoseconds = latencyNanoseconds
   }
 }

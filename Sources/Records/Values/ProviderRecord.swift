@@ -59,7 +59,9 @@ public struct ResponseRecord: Sendable, Equatable {
 
   /// What it says of its notification.
   package var answer: ProviderAnswer {
-    ProviderAnswer(status: status, reason: reason, latencyNanoseconds: latencyNanoseconds)
+    ProviderAnswer(
+      status: status, reason: reason, isReasonUncertain: reason == nil && isUncertain,
+      latencyNanoseconds: latencyNanoseconds)
   }
 }
 
@@ -149,13 +151,13 @@ public struct HTTP2Summary: Sendable, Equatable {
   public var responses = 0
   /// Rejected notifications by reason, or by status without one, sorted by name.
   public var rejections: [NamedCount] = []
-  /// Different provider tokens.
-  public var providerTokens = 0
-  /// The most streams that were open at once.
-  public var openStreamsMaximum = 0
+  /// Different provider tokens; `nil` if there may be more than were counted.
+  public var providerTokens: Int?
+  /// The most streams that were open at once; `nil` if frames may be missing.
+  public var openStreamsMaximum: Int?
   /// The server's first limit on open streams that was in force; `nil` without one, or if it is not known.
   public var firstStreamLimit: Int?
-  /// The latest limit, likewise.
+  /// The limit at the end, likewise.
   public var lastStreamLimit: Int?
   /// GOAWAY frames of the server.
   public var goAways = 0

@@ -216,7 +216,6 @@ extension ConnectionRecord: WritableRecord {
       output.beginObject("tls")
       if let version = tls.version { output.field("version", version.description) }
       if let suite = tls.suite { output.field("cipher_suite", suite.name) }
-      if http2 != nil, let name = tls.chosenProtocol { output.field("alpn", name) }
       output.field("decrypted", tls.isDecrypted)
       if let problem = tls.problem { output.field("problem", problem) }
       if let subject = tls.clientSubject { output.field("client_subject", subject) }
@@ -224,15 +223,14 @@ extension ConnectionRecord: WritableRecord {
       if let alert = tls.alert { output.field("alert", alert) }
       if let ends = tls.certificateEnds { output.field("certificate_ends", time: Timestamp(unixSeconds: ends)) }
       if let environment = tls.environment { output.field("environment", environment.rawValue) }
+      if http2 != nil, let name = tls.chosenProtocol { output.field("alpn", behind: .text(name), isAlways: true) }
       output.endObject()
     }
     output.field("client_bytes", clientBytes)
     output.field("server_bytes", serverBytes)
     output.field("missing_bytes", missingBytes)
     output.field("notifications", notifications)
-    if let http2 {
-      output.field("responses", http2.responses)
-    } else {
+    if http2 == nil {
       output.field("error_responses", errorResponses)
       output.field("feedback_tuples", feedbackTuples)
     }
@@ -240,19 +238,20 @@ extension ConnectionRecord: WritableRecord {
     output.field("rejected", fates.rejected)
     output.field("discarded", fates.discarded)
     output.field("unknown", fates.unknown)
-    if let http2 { http2.write(to: &output) }
     if conflictingBytes > 0 { output.field("conflicting_bytes", conflictingBytes) }
     if !limits.isEmpty { output.field("limits", limits.map(\.rawValue)) }
     if !alsoSeenAs.isEmpty { output.field("also_seen_as", ends: alsoSeenAs) }
+    if let http2 { http2.write(to: &output) }
     output.end()
   }
 }
 
 extension HTTP2Summary {
   fileprivate func write(to output: inout some FieldWriter & ~Copyable) {
+    output.field("responses", responses)
     if !rejections.isEmpty { output.field("rejections", counts: rejections.map { ($0.name, $0.count) }) }
-    output.field("provider_tokens", providerTokens)
-    output.field("open_streams_max", openStreamsMaximum)
+    output.field("provider_tokens", optional: providerTokens)
+    output.field("open_streams_max", optional: openStreamsMaximum)
     output.field("stream_limit_first", optional: firstStreamLimit)
     output.field("stream_limit_last", optional: lastStreamLimit)
     output.field("goaways", goAways)
@@ -287,8 +286,8 @@ extension DeliveryRecord: WritableRecord {
     output.field("connection", optional: connection)
     output.field("index", optional: index)
     output.field("time", knownTime: time)
-    output.field("outcome", outcome.rawValue)
     output.field("token", hex: token.rawBytes)
+    output.field("outcome", outcome.rawValue)
     output.end()
   }
 }
@@ -303,13 +302,13 @@ extension SummaryRecord: WritableRecord {
     output.field("notifications", notifications)
     output.field("error_responses", errorResponses)
     output.field("feedback_tuples", feedbackTuples)
-    if responses > 0 { output.field("responses", responses) }
     output.field("gaps", gaps)
     output.field("malformed", malformed)
     output.field("undecrypted_connections", undecryptedConnections)
     if droppedPackets > 0 { output.field("dropped_packets", droppedPackets) }
     if unreadPackets > 0 { output.field("unread_packets", unreadPackets) }
     if !unread.isEmpty { output.field("unread", unread) }
+    if responses > 0 { output.field("responses", responses) }
     output.end()
   }
 }

@@ -13,7 +13,6 @@ extension ProviderNotificationRecord: WritableRecord {
     output.begin("notification")
     output.field("file", fileOf: place.packet)
     output.field("connection", place.connection)
-    output.field("stream", Int(request.stream))
     output.field("index", index)
     output.field("time", knownTime: place.time)
     output.field("packet", packet: place.packet)
@@ -21,27 +20,28 @@ extension ProviderNotificationRecord: WritableRecord {
     output.field("length", place.length)
     if let outcome {
       output.field("fate", word: outcome.fate.word)
-      if let cause = outcome.cause { output.field("discarded_by", word: cause.word) }
-      output.field("status", optional: outcome.answer?.status)
+      if let status = outcome.answer?.status { output.field("status", behind: .number(status)) }
     }
     if let expiration = request.expiration { output.field("expiration", Int(clamping: expiration)) }
     output.field("priority", optional: request.priority.map(Int.init))
+    if request.token.isPresent { output.field("token", hex: bytes(of: request.token)) }
+    writePayload(to: &output)
+    if let reason = outcome?.answer?.reason { output.field("reason", behind: .text(reason)) }
+    if let latency = outcome?.answer?.latencyNanoseconds { output.field("latency_ms", behind: .milliseconds(latency)) }
+    output.field("stream", Int(request.stream))
+    if let cause = outcome?.cause { output.field("discarded_by", word: cause.word) }
     writeTarget(to: &output)
     writeTrust(to: &output)
     if !request.headers.isEmpty { output.field("headers", headers: request.headers, in: bytes) }
-    writePayload(to: &output)
     if started.isKnown { output.field("started", time: started) }
-    output.field("open_streams", request.openStreams)
+    output.field("open_streams", optional: request.openStreams)
     output.field("stream_limit", optional: request.streamLimit)
-    if let reason = outcome?.answer?.reason { output.field("reason", reason) }
-    if let latency = outcome?.answer?.latencyNanoseconds { output.field("latency_ms", milliseconds: latency) }
     let uncertain = uncertainFields
     if !uncertain.isEmpty { output.field("uncertain", uncertain) }
     output.end()
   }
 
   private func writeTarget(to output: inout some FieldWriter & ~Copyable) {
-    if request.token.isPresent { output.field("token", hex: bytes(of: request.token)) }
     output.field("bundle", optional: request.bundle, in: bytes)
     output.field("topic", optional: request.topic, in: bytes)
     output.field("push_type", optional: request.pushType, in: bytes)
@@ -66,7 +66,7 @@ extension ProviderNotificationRecord: WritableRecord {
       if let team = token.teamID { output.field("team_id", team) }
       output.field("issued_at", optional: token.issuedAt)
     }
-    output.field("number", optional: request.providerToken)
+    if request.isProviderTokenNumbered { output.field("number", optional: request.providerToken) }
     output.endObject()
   }
 
@@ -108,12 +108,11 @@ extension FieldWriter where Self: ~Copyable {
     if let text { field(name, text) }
   }
 
-  /// Where a record is: of HTTP/2 the stream comes before.
-  fileprivate mutating func begin(_ type: StaticString, _ place: RecordPlace, stream: Int?, _ direction: Direction?) {
+  /// Where a record is.
+  fileprivate mutating func begin(_ type: StaticString, _ place: RecordPlace, _ direction: Direction?) {
     begin(type)
     field("file", fileOf: place.packet)
     field("connection", place.connection)
-    field("stream", optional: stream)
     if let direction { field("direction", direction.rawValue) }
     field("time", knownTime: place.time)
     field("packet", packet: place.packet)
@@ -126,16 +125,17 @@ extension ResponseRecord: WritableRecord {
   package static var type: RecordType { .response }
 
   package func write(to output: inout some FieldWriter & ~Copyable) {
-    output.begin("response", place, stream: stream, nil)
+    output.begin("response", place, nil)
     output.field("status", optional: status)
     output.field("timestamp", optional: timestamp)
+    output.field("reason", optional: reason)
+    output.field("notification", optional: notification)
+    if let latencyNanoseconds { output.field("latency_ms", milliseconds: latencyNanoseconds) }
+    output.field("stream", stream)
     output.field("apns_id", optional: apnsID)
     output.field("apns_unique_id", optional: apnsUniqueID)
     output.field("channel_id", optional: channelID)
     output.field("request_id", optional: requestID)
-    output.field("reason", optional: reason)
-    output.field("notification", optional: notification)
-    if let latencyNanoseconds { output.field("latency_ms", milliseconds: latencyNanoseconds) }
     if isUncertain { output.field("uncertain", uncertain) }
     output.end()
   }
@@ -155,12 +155,12 @@ extension GoAwayRecord: WritableRecord {
   package static var type: RecordType { .goAway }
 
   package func write(to output: inout some FieldWriter & ~Copyable) {
-    output.begin("goaway", place, stream: nil, direction)
-    output.field("last_stream", lastStream)
-    output.field("error", error)
+    output.begin("goaway", place, direction)
     output.field("reason", optional: reason)
     output.field("discarded", optional: discarded)
     output.field("unknown", optional: unknown)
+    output.field("last_stream", lastStream)
+    output.field("error", error)
     output.end()
   }
 }
@@ -169,9 +169,10 @@ extension ResetRecord: WritableRecord {
   package static var type: RecordType { .reset }
 
   package func write(to output: inout some FieldWriter & ~Copyable) {
-    output.begin("reset", place, stream: stream, direction)
-    output.field("error", optional: error)
+    output.begin("reset", place, direction)
     output.field("notification", optional: notification)
+    output.field("stream", stream)
+    output.field("error", optional: error)
     output.end()
   }
 }
@@ -180,7 +181,7 @@ extension SettingsRecord: WritableRecord {
   package static var type: RecordType { .settings }
 
   package func write(to output: inout some FieldWriter & ~Copyable) {
-    output.begin("settings", place, stream: nil, direction)
+    output.begin("settings", place, direction)
     output.field("values", counts: values.map { ($0.name, $0.value) })
     output.end()
   }
@@ -190,14 +191,15 @@ extension ChannelRequestRecord: WritableRecord {
   package static var type: RecordType { .channelRequest }
 
   package func write(to output: inout some FieldWriter & ~Copyable) {
-    output.begin("channel_request", place, stream: stream, nil)
-    output.field("action", action.rawValue)
+    output.begin("channel_request", place, nil)
     output.field("status", optional: status)
+    output.field("reason", optional: reason)
+    if let latencyNanoseconds { output.field("latency_ms", milliseconds: latencyNanoseconds) }
+    output.field("stream", stream)
+    output.field("action", action.rawValue)
     output.field("bundle", optional: bundle)
     output.field("channel_id", optional: channelID)
     output.field("request_id", optional: requestID)
-    output.field("reason", optional: reason)
-    if let latencyNanoseconds { output.field("latency_ms", milliseconds: latencyNanoseconds) }
     output.end()
   }
 }

@@ -15,14 +15,20 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
   private let columns: [StaticString]
   private var column = 0
   private var prefix: StaticString = ""
+  /// What is written at the end of the line, in the order of its columns.
+  private var late: [(prefix: StaticString, name: StaticString, value: LateValue)] = []
+  /// Whether the columns are those of one type.
+  private let isOfOneType: Bool
   private var times = TimestampFormatter()
 
   private let separator: UInt8
   private let hasType: Bool
 
-  /// - Parameter isTabbed: cells are separated by tabs and never quoted; a tab in one is escaped, like all control characters.
-  package init(columns: [StaticString], capacity: Int, isTabbed: Bool = false) {
-    self.columns = columns
+  /// - Parameters:
+  ///   - isTabbed: cells are separated by tabs and never quoted; a tab in one is escaped, like all control characters.
+  ///   - isOfOneType: the columns are those of one type of records.
+  package init(columns: [StaticString], capacity: Int, isTabbed: Bool = false, isOfOneType: Bool = false) {
+    (self.columns, self.isOfOneType) = (columns, isOfOneType)
     separator = isTabbed ? UInt8(ascii: "\t") : UInt8(ascii: ",")
     hasType = columns.first?.description == "type"
     output = ByteWriter(capacity: capacity)
@@ -33,14 +39,16 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
     if !columns.isEmpty { output.write("\n") }
   }
 
-  private init(_ columns: [StaticString], _ separator: UInt8, _ hasType: Bool, capacity: Int) {
-    (self.columns, self.separator, self.hasType) = (columns, separator, hasType)
+  private init(
+    _ columns: [StaticString], _ separator: UInt8, _ hasType: Bool, _ isOfOneType: Bool, capacity: Int
+  ) {
+    (self.columns, self.separator, self.hasType, self.isOfOneType) = (columns, separator, hasType, isOfOneType)
     output = ByteWriter(capacity: capacity)
   }
 
   /// A writer of the same columns, without the header.
   func emptyCopy(capacity: Int) -> sending CSVFieldWriter {
-    CSVFieldWriter(columns, separator, hasType, capacity: capacity)
+    CSVFieldWriter(columns, separator, hasType, isOfOneType, capacity: capacity)
   }
 
   /// Writes a record and returns how many bytes there are now.
@@ -56,12 +64,28 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
     output.write(type)
   }
 
+  package mutating func field(_ name: StaticString, behind value: LateValue, isAlways: Bool) {
+    guard isAlways || isOfOneType else { return write(name, value) }
+    late.append((prefix, name, value))
+  }
+
   package mutating func end() {
+    if !late.isEmpty { writeLate() }
     while column < columns.count {
       if column > 0 && column < columns.count { output.write(separator) }
       column += 1
     }
     output.write("\n")
+  }
+
+  @inline(never)
+  private mutating func writeLate() {
+    for (prefix, name, value) in late {
+      self.prefix = prefix
+      write(name, value)
+    }
+    prefix = ""
+    late.removeAll(keepingCapacity: true)
   }
 
   /// Moves on to the column of this name; `false` if none follows, and then nothing is to be written.

@@ -10,8 +10,9 @@ public final class CSVWriter: RecordSerializer {
     let output: RecordOutput
     var isOpen = true
 
-    init(_ columns: [StaticString], _ output: @escaping RecordOutput) {
-      fields = CSVFieldWriter(columns: columns, capacity: WriterBuffer.capacity)
+    init(of type: RecordType? = nil, _ output: @escaping RecordOutput) {
+      fields = CSVFieldWriter(
+        columns: RecordField.names(of: type), capacity: WriterBuffer.capacity, isOfOneType: type != nil)
       self.output = output
     }
 
@@ -38,7 +39,7 @@ public final class CSVWriter: RecordSerializer {
   /// - Parameter judging: how payloads are judged; `nil`: they are not.
   public init(fates: FateNotation = .omitted, judging: PayloadJudging? = nil, output: @escaping RecordOutput) {
     facts = NotificationFacts(fates, judging)
-    let table = Table(RecordField.names(), output)
+    let table = Table(output)
     tables = Dictionary(uniqueKeysWithValues: RecordType.allCases.map { ($0, table) })
     notifications = table
     flushThreshold = WriterBuffer.threshold
@@ -51,9 +52,9 @@ public final class CSVWriter: RecordSerializer {
     facts = NotificationFacts(fates, judging)
     var tables: [RecordType: Table] = [:]
     for type in RecordType.allCases where type != .notification {
-      tables[type] = Table(RecordField.names(of: type), try file(type))
+      tables[type] = Table(of: type, try file(type))
     }
-    notifications = Table(RecordField.names(of: .notification), try file(.notification))
+    notifications = Table(of: .notification, try file(.notification))
     tables[.notification] = notifications
     self.tables = tables
     flushThreshold = WriterBuffer.threshold

@@ -13,6 +13,10 @@ package protocol FieldWriter: ~Copyable {
   mutating func field(_ name: StaticString, milliseconds nanoseconds: Int64)
   mutating func field(_ name: StaticString, seconds nanoseconds: Int64)
   mutating func field(_ name: StaticString, _ text: String)
+  /// A value whose column is behind the others.
+  ///
+  /// - Parameter isAlways: whether it is also with the columns of all types.
+  mutating func field(_ name: StaticString, behind value: LateValue, isAlways: Bool)
   /// A text that needs no escaping.
   mutating func field(_ name: StaticString, word: StaticString)
   /// A text from the wire, of any bytes.
@@ -36,7 +40,26 @@ package protocol FieldWriter: ~Copyable {
   mutating func end()
 }
 
+/// A value that is kept until the others of its record are written.
+package enum LateValue: Sendable {
+  case number(Int)
+  case text(String)
+  case milliseconds(Int64)
+}
+
 extension FieldWriter where Self: ~Copyable {
+  package mutating func field(_ name: StaticString, behind value: LateValue, isAlways: Bool = false) {
+    write(name, value)
+  }
+
+  package mutating func write(_ name: StaticString, _ value: LateValue) {
+    switch value {
+    case .number(let number): field(name, number)
+    case .text(let text): field(name, text)
+    case .milliseconds(let nanoseconds): field(name, milliseconds: nanoseconds)
+    }
+  }
+
   @inline(__always)
   package mutating func field(_ name: StaticString, optional value: Int?) {
     if let value { field(name, value) }

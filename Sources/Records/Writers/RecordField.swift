@@ -6,10 +6,19 @@ package struct RecordField: Sendable {
   package let name: StaticString
   /// The types of records that may have the field.
   package let types: Set<RecordType>
+  /// Those of them of which it is the last field, as others had one of the name before.
+  private var isLast: Set<RecordType> = []
 
   private init(_ name: StaticString, _ types: RecordType...) {
     self.name = name
     self.types = Set(types)
+  }
+
+  /// With types of which it is the last field.
+  private func last(of types: RecordType...) -> RecordField {
+    var field = self
+    field.isLast = Set(types)
+    return field
   }
 
   private init(ofAll name: StaticString) {
@@ -17,7 +26,7 @@ package struct RecordField: Sendable {
     types = Set(RecordType.allCases)
   }
 
-  /// The fields of all types, in an order that preserves each type's own.
+  /// The fields of all types, in an order that preserves each type's own, but for `tls_alpn`.
   package static let fields: [RecordField] = [
     RecordField(ofAll: "type"),
     RecordField("schema", .capture),
@@ -27,8 +36,7 @@ package struct RecordField: Sendable {
     RecordField("selection", .capture),
     RecordField(
       "file", .capture, .notification, .errorResponse, .response, .goAway, .reset, .settings, .channelRequest,
-      .feedback,
-      .gap, .malformed, .connection, .captureLoss),
+      .feedback, .gap, .malformed, .connection, .captureLoss),
     RecordField("interface", .captureLoss),
     RecordField("dropped", .captureLoss),
     RecordField("interface_dropped", .captureLoss),
@@ -39,7 +47,6 @@ package struct RecordField: Sendable {
     RecordField(
       "connection", .notification, .errorResponse, .response, .goAway, .reset, .settings, .channelRequest, .fate,
       .feedback, .gap, .malformed, .connection, .delivery),
-    RecordField("stream", .notification, .response, .reset, .channelRequest),
     RecordField("flow", .connection),
     RecordField("service", .connection),
     RecordField("protocol", .connection),
@@ -54,7 +61,6 @@ package struct RecordField: Sendable {
     RecordField("client_until", .connection),
     RecordField("tls_version", .connection),
     RecordField("tls_cipher_suite", .connection),
-    RecordField("tls_alpn", .connection),
     RecordField("tls_decrypted", .connection),
     RecordField("tls_problem", .connection),
     RecordField("tls_client_subject", .connection),
@@ -70,7 +76,6 @@ package struct RecordField: Sendable {
     RecordField(
       "time", .notification, .errorResponse, .response, .goAway, .reset, .settings, .channelRequest, .feedback, .gap,
       .malformed, .delivery),
-    RecordField("outcome", .delivery),
     RecordField(
       "packet", .notification, .errorResponse, .response, .goAway, .reset, .settings, .channelRequest, .feedback, .gap,
       .malformed),
@@ -82,19 +87,52 @@ package struct RecordField: Sendable {
     RecordField("first", .fate),
     RecordField("last", .fate),
     RecordField("fate", .notification, .fate),
-    RecordField("discarded_by", .notification, .fate),
-    RecordField("last_stream", .goAway),
-    RecordField("error", .goAway, .reset),
-    RecordField("values", .settings),
-    RecordField("action", .channelRequest),
     RecordField("command", .notification, .errorResponse),
-    RecordField("status", .notification, .errorResponse, .response, .channelRequest),
+    RecordField("status", .notification, .errorResponse, .response, .channelRequest).last(of: .notification),
     RecordField("status_name", .errorResponse),
     RecordField("identifier", .notification, .errorResponse),
     RecordField("expiration", .notification),
     RecordField("priority", .notification),
     RecordField("timestamp", .response, .feedback),
     RecordField("token", .notification, .feedback, .delivery),
+    RecordField("payload_length", .notification),
+    RecordField("payload", .notification),
+    RecordField("payload_base64", .notification),
+    RecordField("kind", .notification),
+    RecordField("lint", .notification),
+    RecordField("items", .notification),
+    RecordField("item_order", .notification),
+    RecordField("reason", .notification, .response, .goAway, .channelRequest, .gap).last(of: .notification),
+    RecordField("problem", .notification, .malformed),
+    RecordField("bytes", .malformed),
+    RecordField("notification", .errorResponse, .response, .reset),
+    RecordField("notifications", .connection, .summary),
+    RecordField("error_responses", .connection, .summary),
+    RecordField("feedback_tuples", .connection, .summary),
+    RecordField("accepted", .errorResponse, .connection),
+    RecordField("rejected", .connection),
+    RecordField("discarded", .errorResponse, .goAway, .connection),
+    RecordField("unknown", .goAway, .connection),
+    RecordField("latency_ms", .notification, .errorResponse, .response, .channelRequest).last(of: .notification),
+    RecordField("candidates", .errorResponse),
+    RecordField("ambiguous", .errorResponse),
+    RecordField("conflicting_bytes", .connection),
+    RecordField("limits", .connection),
+    RecordField("also_seen_as", .connection),
+    RecordField("gaps", .summary),
+    RecordField("malformed", .summary),
+    RecordField("undecrypted_connections", .summary),
+    RecordField("dropped_packets", .summary),
+    RecordField("unread_packets", .summary),
+    RecordField("unread", .summary),
+    // Since 0.3: at the end, so that the columns of 0.2 stay where they were.
+    RecordField("stream", .notification, .response, .reset, .channelRequest),
+    RecordField("discarded_by", .notification, .fate),
+    RecordField("action", .channelRequest),
+    RecordField("last_stream", .goAway),
+    RecordField("error", .goAway, .reset),
+    RecordField("values", .settings),
+    RecordField("outcome", .delivery),
     RecordField("bundle", .notification, .channelRequest),
     RecordField("topic", .notification),
     RecordField("push_type", .notification),
@@ -111,29 +149,10 @@ package struct RecordField: Sendable {
     RecordField("provider_token_issued_at", .notification),
     RecordField("provider_token_number", .notification),
     RecordField("headers", .notification),
-    RecordField("payload_length", .notification),
-    RecordField("payload", .notification),
-    RecordField("payload_base64", .notification),
-    RecordField("kind", .notification),
-    RecordField("lint", .notification),
-    RecordField("items", .notification),
-    RecordField("item_order", .notification),
     RecordField("started", .notification),
     RecordField("open_streams", .notification),
     RecordField("stream_limit", .notification),
-    RecordField("reason", .notification, .response, .goAway, .channelRequest, .gap),
-    RecordField("header_table", .gap),
-    RecordField("problem", .notification, .malformed),
-    RecordField("bytes", .malformed),
-    RecordField("notification", .errorResponse, .response, .reset),
-    RecordField("notifications", .connection, .summary),
-    RecordField("error_responses", .connection, .summary),
-    RecordField("feedback_tuples", .connection, .summary),
     RecordField("responses", .connection, .summary),
-    RecordField("accepted", .errorResponse, .connection),
-    RecordField("rejected", .connection),
-    RecordField("discarded", .errorResponse, .goAway, .connection),
-    RecordField("unknown", .goAway, .connection),
     RecordField("rejections", .connection),
     RecordField("provider_tokens", .connection),
     RecordField("open_streams_max", .connection),
@@ -143,19 +162,9 @@ package struct RecordField: Sendable {
     RecordField("resets", .connection),
     RecordField("header_table_lost_client", .connection),
     RecordField("header_table_lost_server", .connection),
-    RecordField("latency_ms", .notification, .errorResponse, .response, .channelRequest),
+    RecordField("header_table", .gap),
     RecordField("uncertain", .notification, .response),
-    RecordField("candidates", .errorResponse),
-    RecordField("ambiguous", .errorResponse),
-    RecordField("conflicting_bytes", .connection),
-    RecordField("limits", .connection),
-    RecordField("also_seen_as", .connection),
-    RecordField("gaps", .summary),
-    RecordField("malformed", .summary),
-    RecordField("undecrypted_connections", .summary),
-    RecordField("dropped_packets", .summary),
-    RecordField("unread_packets", .summary),
-    RecordField("unread", .summary),
+    RecordField("tls_alpn", .connection),
   ]
 
   /// Fields that are objects, and what the names of their members' columns begin with.
@@ -170,6 +179,8 @@ package struct RecordField: Sendable {
 
   /// The names of the fields of one type, or of all types, in order.
   package static func names(of type: RecordType? = nil) -> [StaticString] {
-    fields.filter { field in type.map { field.types.contains($0) } ?? true }.map(\.name)
+    guard let type else { return fields.map(\.name) }
+    let own = fields.filter { $0.types.contains(type) }
+    return (own.filter { !$0.isLast.contains(type) } + own.filter { $0.isLast.contains(type) }).map(\.name)
   }
 }

@@ -251,7 +251,8 @@ public final class TableWriter: RecordSink {
       let names = record.notification.map { "  answers #\($0)" } ?? ""
       line(record.place, "response", "stream \(record.stream)\(names)\(Self.words(record.answer))")
     case .goAway(let record):
-      var details = "\(record.direction.rawValue)  last stream \(record.lastStream)  \(record.error)"
+      var details =
+        "\(record.direction.rawValue)  last stream \(record.lastStream)  \(TableText.printable(record.error))"
       if let reason = record.reason { details += " (\(TableText.printable(reason)))" }
       if let discarded = record.discarded { details += "  \(discarded) discarded" }
       if let unknown = record.unknown { details += "  \(unknown) unknown" }
@@ -259,9 +260,10 @@ public final class TableWriter: RecordSink {
     case .reset(let record):
       let names = record.notification.map { "  #\($0)" } ?? ""
       line(
-        record.place, "reset", "\(record.direction.rawValue)  stream \(record.stream)\(names)  \(record.error ?? "")")
+        record.place, "reset",
+        "\(record.direction.rawValue)  stream \(record.stream)\(names)  \(TableText.printable(record.error ?? ""))")
     case .settings(let record):
-      let values = record.values.map { "  \($0.name) \($0.value)" }.joined()
+      let values = record.values.map { "  \(TableText.printable($0.name)) \($0.value)" }.joined()
       line(record.place, "settings", record.direction.rawValue + values)
     case .channelRequest(let record):
       var details = "stream \(record.stream)  \(record.action.rawValue)"

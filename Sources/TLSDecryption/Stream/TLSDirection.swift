@@ -15,6 +15,8 @@ final class TLSDirection {
   var keyedHandshakes = 0
   /// The counts of received and delivered bytes.
   var tally = DirectionTally()
+  /// Where the pieces came from in which the next record is searched, and the bytes of each.
+  var searched: [(count: Int, point: CapturePoint)] = []
   /// The keys, when nothing is in doubt: data is being read, no number is missing, the suite is an AEAD.
   private(set) var straight: RecordDecryptor?
 

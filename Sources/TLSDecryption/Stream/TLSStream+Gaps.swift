@@ -26,21 +26,54 @@ extension TLSStream {
   ) {
     // One copy in which the search continues: a hostile capture requires a search after every record.
     let bytes = direction.records.takeCollected()
+    let pieces = takePieces(of: bytes.count, direction, point)
     var offset = 0
-    while direction.records.isSearching {
-      guard findRecord(bytes.rawBytes, &offset, direction, point, emit, isFinal: isFinal) else { return }
-      if direction.input.isWaiting {
-        if offset < bytes.count { hold(bytes.rawBytes.extracting(offset..<bytes.count), direction, point) }
-        return
+    search: while direction.records.isSearching {
+      guard findRecord(bytes.rawBytes, &offset, direction, pieces, emit, isFinal: isFinal) else {
+        return keepPieces(pieces, direction)
       }
-      readRecords(bytes.rawBytes, &offset, direction, point, emit)
+      for piece in pieces where piece.end > offset {
+        if direction.input.isWaiting {
+          hold(bytes.rawBytes.extracting(offset..<piece.end), direction, piece.point)
+          offset = piece.end
+        } else {
+          readRecords(bytes.rawBytes.extracting(0..<piece.end), &offset, direction, piece.point, emit)
+          if direction.records.isSearching { continue search }
+        }
+      }
+      return
+    }
+  }
+
+  /// The pieces in which a record is searched, each with its end.
+  private func takePieces(
+    of count: Int, _ direction: TLSDirection, _ point: CapturePoint
+  ) -> [(end: Int, point: CapturePoint)] {
+    var pieces: [(end: Int, point: CapturePoint)] = []
+    var end = count
+    for piece in direction.searched.reversed() where end > 0 {
+      pieces.append((end, piece.point))
+      end -= piece.count
+    }
+    direction.searched = []
+    if end > 0 { pieces.append((end, pieces.last?.point ?? point)) }
+    return pieces.reversed()
+  }
+
+  /// Keeps the pieces with the bytes that are searched again.
+  private func keepPieces(_ pieces: [(end: Int, point: CapturePoint)], _ direction: TLSDirection) {
+    let end = pieces.last?.end ?? 0
+    var start = end - direction.records.keptBytes
+    for piece in pieces where piece.end > start {
+      direction.searched.append((piece.end - start, piece.point))
+      start = piece.end
     }
   }
 
   /// Finds the next record from `offset`, which ends up after it; `false` when all bytes were passed over or kept.
   private func findRecord(
-    _ bytes: RawSpan, _ offset: inout Int, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver,
-    isFinal: Bool
+    _ bytes: RawSpan, _ offset: inout Int, _ direction: TLSDirection, _ pieces: [(end: Int, point: CapturePoint)],
+    _ emit: PlaintextReceiver, isFinal: Bool
   ) -> Bool {
     let beginning = offset
     var start = offset
@@ -49,6 +82,8 @@ extension TLSStream {
     {
       let place = candidate.place
       let before = bytes.extracting(beginning..<place.lowerBound)
+      // The record came with its last byte.
+      guard let point = pieces.first(where: { $0.end >= place.upperBound })?.point else { return false }
       if resume(candidate.header, bytes.extracting(place), after: before, direction, point, emit) {
         offset = place.upperBound
         return true

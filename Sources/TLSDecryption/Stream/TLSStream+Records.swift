@@ -13,9 +13,9 @@ extension TLSStream {
   func read(_ bytes: RawSpan, _ direction: TLSDirection, _ point: CapturePoint, _ emit: PlaintextReceiver) {
     var offset = 0
     readRecords(bytes, &offset, direction, point, emit)
-    guard offset < bytes.byteCount, direction.records.collect(bytes.extracting(offset..<bytes.byteCount)) else {
-      return
-    }
+    guard offset < bytes.byteCount else { return }
+    if direction.records.isSearching { direction.searched.append((bytes.byteCount - offset, point)) }
+    guard direction.records.collect(bytes.extracting(offset..<bytes.byteCount)) else { return }
     searchAndRead(direction, point, emit)
   }
 

@@ -193,7 +193,8 @@ struct LimitOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "HTTP/2: streams of a connection that are open at a time; above, the oldest is given up.", valueName: "count"))
+      "HTTP/2: streams of a connection that are open at a time; above, the oldest is given up. As many requests of channel management wait for answers.",
+      valueName: "count"))
   var maxOpenStreams = Self.usual.http2.connection.openStreams
 
   @Option("HTTP/2: bytes of a payload that are kept; of a longer one the length is.", valueName: "bytes")
@@ -204,6 +205,12 @@ struct LimitOptions: ParsableArguments {
       "HTTP/2: provider tokens of a connection that are told apart; further ones have no number.",
       valueName: "count"))
   var maxProviderTokens = Self.usual.http2.providerTokens
+
+  @Option(
+    help: ArgumentHelp(
+      "HTTP/2: reasons of a connection's rejections that are counted apart; further ones count as \"other\".",
+      valueName: "count"))
+  var maxRejectionReasons = Self.usual.http2.rejectionReasons
 
   @Option("Longest packet; a longer one counts as damage to the file.", valueName: "bytes")
   var maxPacketLength = ByteCount(Self.usual.capture.maximumPacketLength)
@@ -342,6 +349,7 @@ struct LimitOptions: ParsableArguments {
       Limit("max-open-streams", \.maxOpenStreams, \.http2.connection.openStreams),
       Limit("max-kept-content", \.maxKeptContent.bytes, \.http2.content),
       Limit("max-provider-tokens", \.maxProviderTokens, \.http2.providerTokens),
+      Limit("max-rejection-reasons", \.maxRejectionReasons, \.http2.rejectionReasons),
       Limit("max-packet-length", \.maxPacketLength.bytes, \.capture.maximumPacketLength),
       Limit("max-block-length", \.maxBlockLength.bytes, \.capture.maximumBlockLength),
       Limit("max-hex-dump-length", \.maxHexDumpLength.bytes, \.capture.maximumHexDumpLength),

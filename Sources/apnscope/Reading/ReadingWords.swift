@@ -28,6 +28,10 @@ extension ReadingNotice {
       let (which, whose) = connections == 1 ? ("1 connection", "its") : ("\(connections) connections", "their")
       return
         "the fates of \(which) are in 'fate' records, not in those of \(whose) notifications (--max-fate-ranges)"
+    case .answersNotKept(let count):
+      return count == 1
+        ? "1 answer is in a 'response' record, not in that of its notification (--max-fate-ranges)"
+        : "\(count) answers are in 'response' records, not in those of their notifications (--max-fate-ranges)"
     case .selectionCut: return "some selected records are missing: the limit of --max-fate-ranges is reached"
     case .hasGrown:
       return "an input has grown while it was read; where fates differ, those in 'fate' records are valid"
