@@ -9,6 +9,17 @@ extension TracePage {
       && inspection.feedbackConnections == 0
   }
 
+  /// What became of the notifications, in a sentence.
+  var requestVerdict: String {
+    let fates = inspection.fates
+    let all = counted(summary.notifications, "notification")
+    guard summary.notifications > 0 else { return "No notification is in the trace." }
+    let parts = [
+      (fates.rejected, "rejected"), (fates.discarded, "discarded"), (fates.unknown, "without an answer"),
+    ].filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
+    return parts.isEmpty ? "All of \(all) were accepted." : "Of \(all), \(parts.joined(separator: ", "))."
+  }
+
   var rejectedFigure: Figure {
     let rejected = inspection.http2?.answers.filter { !Self.isGood($0) } ?? []
     let notes = rejected.prefix(4).map { "\(grouped($0.count)) × \(Self.name($0))" }

@@ -152,6 +152,7 @@ public struct TracePage: Sendable {
     let isBad = inspection.findings.contains { $0.kind.tone == .bad }
     let first = inspection.findings.first.map { " \($0.text.prefix(1).uppercased())\($0.text.dropFirst())." } ?? ""
     let all = counted(summary.notifications, "notification")
+    if isOfRequests { return .callout(isBad ? .bad : .warning, Prose(requestVerdict + first)) }
     guard inspection.errorCount > 0 else {
       let what =
         summary.notifications == 0
