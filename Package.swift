@@ -255,7 +255,10 @@ let package = Package(
     ),
     .testTarget(
       name: "AnalysisTests",
-      dependencies: ["Analysis", "Records", "Measurement", "PacketCapture", "PushModel", "TLSDecryption", "Bytes"],
+      dependencies: [
+        "Analysis", "Records", "Measurement", "PacketCapture", "ProviderAPI", "HTTP2", "PushModel", "TLSDecryption",
+        "Bytes",
+      ],
       swiftSettings: settings),
     .testTarget(
       name: "DissectionTests",

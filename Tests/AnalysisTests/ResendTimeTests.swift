@@ -13,7 +13,7 @@ struct ResendTimeTests {
     var row = StoryRow(.sending, connection: connection, index: 0)
     (row.time, row.fate) = (second * 1_000_000_000, fate)
     if fate == .discarded { row.discardedAt = (second + 1) * 1_000_000_000 }
-    return SendingRecord(row, relation)
+    return SendingRecord(row, relation, reasons: [])
   }
 
   /// - Parameter seconds: when each notification was sent again, after it was discarded at second 99.

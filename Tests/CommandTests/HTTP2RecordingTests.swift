@@ -37,19 +37,23 @@ struct HTTP2RecordingTests {
       ["decode"], ["decode", "--format", "csv"], ["decode", "--format", "table"], ["decode", "--fates"],
       ["decode", "--fields", "headers,provider_token,bytes,problem"], ["decode", "--format", "csv", "--output", "csv"],
       ["decode", "--redact"], ["inspect"], ["inspect", "--format", "json"], ["follow"],
-      ["follow", "--format", "table"], ["report", "--output", "page"], ["redact", "--output", "redacted.pcapng"],
+      ["follow", "--format", "table"], ["follow", "--format", "csv"], ["report", "--output", "page"],
+      ["redact", "--output", "redacted.pcapng"], ["annotate", "--output", "annotated.pcapng"],
     ])
   func signatures(arguments: [String]) throws {
     try Command.inFolder { command in
       for name in try Self.unpack([], command) {
+        let isInClear = !Self.input(name, command).contains("--keys")
+        // A copy of packets in clear has what is in them; of others only comments could have a signature.
+        if arguments[0] == "annotate", isInClear { continue }
         let secrets = try command.shell(
           "grep -ohE 'eyJ[A-Za-z0-9_-]+[.][A-Za-z0-9_-]+[.][A-Za-z0-9_-]+' open/\(name)/truth.json"
-            + " | sed 's/.*[.]//' | grep -E '.{20}' | sort -u > secrets; rm -rf page csv redacted.pcapng")
+            + " | sed 's/.*[.]//' | grep -E '.{20}' | sort -u > secrets; rm -rf page csv *.pcapng")
         #expect(secrets.status == 0)
         let line = (arguments + Self.input(name, command)).joined(separator: " ")
         _ = try command.shell("\"$apnscope\" \(line) > output 2>&1")
         let found = try command.shell(
-          "grep -raFc -f secrets output page csv redacted.pcapng 2>/dev/null | grep -v ':0$'")
+          "grep -raFc -f secrets output page csv *.pcapng 2>/dev/null | grep -v ':0$'")
         #expect(found.output.isEmpty, "\(name): \(found.output)")
         // As bytes in hexadecimal digits, and in Base64.
         let hex = try command.shell(
@@ -159,6 +163,30 @@ struct HTTP2RecordingTests {
       #expect(count > 0 && count < all["notification"] ?? 0)
       #expect(try types("--type", "settings")["settings"] == all["settings"])
       #expect(try types("--identifier", "7")["notification"] == nil)
+    }
+  }
+
+  @Test("What became of distinct notifications is the same in inspect, follow, and a report of the records")
+  func outcomes() throws {
+    try Command.inFolder { command in
+      for name in try Self.unpack([], command) {
+        let input = Self.input(name, command)
+        func counts(_ text: String, _ path: String) throws -> [Int] {
+          let script = "jq -c '\(path) | [.accepted_twice, .expired, .recovered, .accepted, .open, .rejected, .lost]'"
+          try Data(text.utf8).write(to: command.folder.appending(path: "told.json"))
+          let outcome = try command.shell("tail -n 1 told.json | \(script)")
+          return try JSONDecoder().decode([Int].self, from: Data(outcome.output.utf8))
+        }
+        let followed = try command.run(["follow"] + input)
+        let inspected = try command.run(["inspect", "--format", "json"] + input)
+        let compact = inspected.output.replacing("\n", with: " ")
+        #expect(try counts(compact, ".stories") == counts(followed.output, "."), "\(name)")
+        let report = try #require(JSONSerialization.jsonObject(with: Data(inspected.output.utf8)) as? [String: Any])
+        let requests = try #require(report["http2"] as? [String: Any], "\(name)")
+        let fates = try #require(requests["fates"] as? [String: Int])
+        // The four add up.
+        #expect(fates.values.reduce(0, +) == requests["notifications"] as? Int, "\(name)")
+      }
     }
   }
 }

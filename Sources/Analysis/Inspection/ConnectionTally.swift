@@ -89,6 +89,22 @@ struct ConnectionTally {
     note(sent, token, payload, place, &shared)
   }
 
+  /// A notification of the provider API, whose sending is returned, and what its payload is, if that was judged.
+  mutating func note(
+    _ record: borrowing ProviderNotificationRecord, isSelected: Bool, _ shared: inout SharedTally
+  ) -> (SentNotification, PayloadVerdict?) {
+    let sent = SentNotification(record, isSelected: isSelected)
+    let verdict = shared.note(record, isSelected: isSelected)
+    // Requests end in another order than that of their numbers, so they form no chain.
+    var latest = -1
+    shared.history.append(
+      sent, token: record.bytes(of: record.request.token), payload: record.bytes(of: record.request.payload),
+      packet: record.place.packet, loss: -1, latest: &latest)
+    if shared.history.waiting == SentHistory.lag { shared.trackNext() }
+    lastPacket = record.place.packet
+    return (sent, verdict)
+  }
+
   @inline(__always)
   private mutating func note(
     _ sent: SentNotification, _ token: RawSpan, _ payload: RawSpan, _ place: RecordPlace, _ shared: inout SharedTally

@@ -68,9 +68,15 @@ extension InspectionReport {
   func findings(
     _ unread: UnreadConnections, _ findings: Findings, latePackets: Int, longestDelay: Int64
   ) -> [FindingRow] {
-    var rows = Findings.loss(summary) + unread.findings(summary, isSelection: selection != nil) + findings.rows
+    var rows =
+      Findings.loss(summary)
+      + unread.findings(
+        summary, isSelection: selection != nil, hasRequests: http2 != nil) + findings.rows
     for index in rows.indices where rows[index].kind == .notSeenAgain {
       rows[index].text += stories.map { ": \($0.whereNotSeen)" } ?? ""
+    }
+    for index in rows.indices where rows[index].kind == .goAway {
+      rows[index].text += http2.map { ": \($0.goAwayWords)" } ?? ""
     }
     return rows + Findings.order(latePackets: latePackets, longestDelay: longestDelay)
   }
@@ -87,6 +93,7 @@ extension TraceReport {
     for (kind, count) in [
       (FindingKind.neverResent, counted.lost), (.notSeenAgain, counted.notSeenAgain.sum),
       (.acceptedTwice, counted.acceptedTwice), (.deadTokens, stories.deadTokens),
+      (.unregisteredTokens, stories.unregisteredTokens),
     ] {
       let place = inspection.findings.firstIndex { $0.kind == kind }
       if let place, count == 0 {

@@ -33,6 +33,7 @@ public struct Inspection: RecordSink {
   private var report = InspectionReport()
   private var tallies = Tallies(blank: ConnectionTally(number: 0, opened: .none))
   private(set) var shared: SharedTally
+  private var requests: RequestTally
   private var perSegment = Counts(highest: 4_096)
   private var opens = PerSecond()
   private var lifetimes = Samples()
@@ -65,6 +66,7 @@ public struct Inspection: RecordSink {
   public init(limits: Limits = Limits()) {
     self.limits = limits
     shared = SharedTally(limits)
+    requests = RequestTally(limit: limits.remembered)
     health = ProviderHealth(limit: limits.listed)
   }
 
@@ -95,6 +97,7 @@ public struct Inspection: RecordSink {
   public mutating func receive(_ outcome: CaptureOutcome) {
     begun.removeAll { $0.file == outcome.file && $0.source == outcome.source }
     shared.unseen.note(outcome)
+    requests.health.note(outcome.lastTime)
     report.files.append(InspectionReport.File(outcome))
     latePackets += outcome.latePackets
     longestDelay = max(longestDelay, outcome.longestDelay)
@@ -207,8 +210,39 @@ public struct Inspection: RecordSink {
 
   public mutating func receive(_ record: FateRecord) {
     shared.trackAll()
+    takeRequests(record)
     shared.fates.add(record)
     shared.tracked.decide(record)
+  }
+
+  // MARK: HTTP/2
+
+  public mutating func receive(_ record: borrowing ProviderNotificationRecord) {
+    guard let tally = tallies.index(of: record.place.connection) else { return }
+    let (sent, verdict) = tallies[tally].note(record, isSelected: isSelected, &shared)
+    requests.note(record, sent, verdict, isSelected: isSelected, &shared.findings)
+  }
+
+  public mutating func receive(_ record: ProviderRecord) {
+    shared.unseen.note(record.place.time)
+    guard case .response(let response) = record else {
+      return requests.note(record, isSelected: isSelected, &shared.findings)
+    }
+    let pending = requests.note(response, isSelected: isSelected, &shared.findings)
+    guard let pending, let status = response.status, !(200...299).contains(status) else { return }
+    shared.trackAll()
+    shared.tracked.add(pending.sent, packet: response.place.packet, loss: -1, fate: .rejected)
+  }
+
+  /// Follows the requests among notifications whose fates are final.
+  private mutating func takeRequests(_ record: FateRecord) {
+    let pending = requests.take(record)
+    guard record.fate == .discarded, !pending.isEmpty else { return }
+    let loss = requests.loss(of: record.connection) { shared.tracked.beginLoss() }
+    for request in pending {
+      if request.sent.isSelected { requests.note(discarded: 1, record.cause) }
+      shared.tracked.add(request.sent, packet: request.packet, loss: loss, fate: .discarded)
+    }
   }
 
   public mutating func receive(_ record: ErrorResponseRecord) {
@@ -249,6 +283,7 @@ public struct Inspection: RecordSink {
 
   public mutating func receive(_ record: GapRecord) {
     shared.unseen.note(record)
+    requests.noteGap(record.direction, on: record.place.connection)
     if record.direction == .server, let tally = tallies.index(of: record.place.connection) {
       tallies[tally].lacksAnswers = true
     }
@@ -278,6 +313,7 @@ public struct Inspection: RecordSink {
     shared.unseen.note(record)
     shared.topics.note(record.tls?.topic, of: record.connection)
     earlyCount -= early.removeValue(forKey: record.connection)?.records.count ?? 0
+    requests.end(record, isSelected: isSelected, &shared.findings)
     guard let tally = tallies.remove(record.connection) else { return }
     shared.fates.end(record.connection, total: shared.history.total, window: limits.history)
     health.note(record, tally, isSelected: isSelected, &shared.findings)
@@ -299,6 +335,7 @@ public struct Inspection: RecordSink {
   /// The reason why the fates of an ended connection's notifications are unknown.
   private static func unknownFate(_ record: ConnectionRecord, _ tally: ConnectionTally) -> FindingKind {
     if tally.lacksAnswers || record.notCaptured.isServerOpen { return .unknownFateEndNotCaptured }
+    if record.http2 != nil { return .unanswered }
     return tally.isAnswered ? .unknownFateAfterResponse : .unknownFate
   }
 
@@ -384,6 +421,7 @@ public struct Inspection: RecordSink {
       // `nil` if no notification of the loss could be tracked.
       report.errors[index].sentAgain = known?.sentAgain ?? (report.errors[index].discarded == 0 ? 0 : nil)
     }
+    report.http2 = requests.report
     if report.summary.notifications > 0 { report.stories = stories(tracked) }
     if withCounts { report.counts = counts(shard, tracked) }
     if withCounts, let shard, shard.count > 1 {
@@ -395,6 +433,7 @@ public struct Inspection: RecordSink {
       notifications: report.summary.notifications, segments: perSegment.total, opensPerMinute: report.opensPerMinute,
       isSelection: report.selection != nil)
     health.report(sent: shared.sentPerSecond(), into: &shared.findings)
+    requests.health.report(into: &shared.findings)
     report.payloads = shared.verdicts?.counted.report
     report.payloadLengths = shared.payloadLengths.distribution
     report.notificationsPerSegment = perSegment.distribution
@@ -419,7 +458,7 @@ public struct Inspection: RecordSink {
   }
 
   private func stories(_ tracked: TrackedStories) -> InspectionReport.Stories {
-    var stories = tracked.stories(report.fates, gaps: tracked.gaps)
+    var stories = tracked.stories(report.fates, ofRequests: requests.report?.fates, gaps: tracked.gaps)
     if !shared.history.coversAll {
       stories.window = shared.history.window
       stories.windowS = shared.history.spanNanoseconds.map { Double($0) / 1e9 }

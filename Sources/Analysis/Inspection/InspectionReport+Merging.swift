@@ -174,6 +174,12 @@ private struct InspectionMerging {
     whole.fates.rejected += report.fates.rejected
     whole.fates.discarded += report.fates.discarded
     whole.fates.unknown += report.fates.unknown
+    if let requests = report.http2 {
+      whole.http2 = whole.http2 ?? InspectionReport.Requests()
+      whole.http2?.add(requests)
+      whole.summary.readProviderConnections += requests.connections
+    }
+    if let responses = report.summary.responses { whole.summary.responses = (whole.summary.responses ?? 0) + responses }
     whole.errorCount += report.errorCount
     whole.errorsByStatus.merge(report.errorsByStatus, uniquingKeysWith: +)
     whole.feedbackConnections += report.feedbackConnections

@@ -71,11 +71,24 @@ extension InspectionReport.ConnectionRow {
     discardedAfterFirstError = tally.firstError?.discarded
     missingBytes = record.missingBytes
     tls = record.tls.map(InspectionReport.TLSRow.init)
+    http2 = record.http2.map(InspectionReport.RequestRow.init)
     if !record.alsoSeenAs.isEmpty {
       alsoSeenAs = record.alsoSeenAs.map {
         InspectionReport.Ends(client: $0.client.description, server: $0.server.description)
       }
     }
+  }
+}
+
+extension InspectionReport.RequestRow {
+  init(_ summary: HTTP2Summary) {
+    self.init()
+    responses = summary.responses
+    rejections = Dictionary(summary.rejections.map { ($0.name, $0.count) }, uniquingKeysWith: +)
+    providerTokens = summary.providerTokens
+    openStreamsMax = summary.openStreamsMaximum
+    (streamLimitFirst, streamLimitLast) = (summary.firstStreamLimit, summary.lastStreamLimit)
+    (goaways, resets) = (summary.goAways, summary.resets)
   }
 }
 
@@ -177,7 +190,9 @@ extension InspectionReport.Summary {
     droppedPackets = record.droppedPackets > 0 ? record.droppedPackets : nil
     unreadPackets = record.unreadPackets > 0 ? record.unreadPackets : nil
     unread = record.unread.isEmpty ? nil : record.unread
+    responses = record.responses > 0 ? record.responses : nil
     readFeedbackConnections = record.readFeedbackConnections
+    readProviderConnections = record.readProviderConnections
   }
 }
 

@@ -38,7 +38,7 @@ struct ProviderHealth {
   ) {
     if isSelected, record.notifications > 0 { self.isSelected = true }
     if record.notifications > 0 { sendingConnections += 1 }
-    if record.notifications == 1 { oneNotification += 1 }
+    if record.notifications == 1, record.http2 == nil || record.isSeenWhole { oneNotification += 1 }
     if record.service == .feedback { noteRead(from: record.opened, to: record.closed) }
     if let client = record.client, let server = record.server, record.fates.accepted + tally.invalidTokens > 0 {
       let pair = Pair(client: client.address.description, server: server.description)
@@ -124,5 +124,12 @@ struct ProviderHealth {
     guard let first = sent.values.first, let last = sent.values.last else { return 0 }
     let marks = [first] + feedbackReads.values().values.filter { (first...last).contains($0) } + [last]
     return zip(marks, marks.dropFirst()).map { $1 - $0 }.max() ?? 0
+  }
+}
+
+extension ConnectionRecord {
+  /// Whether the recording has all that the client sent.
+  fileprivate var isSeenWhole: Bool {
+    missingBytes == 0 && !notCaptured.start && notCaptured.client == nil && limits.isEmpty && tls?.isWhole ?? true
   }
 }

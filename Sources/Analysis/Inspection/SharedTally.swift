@@ -61,6 +61,24 @@ struct SharedTally {
     if listings.has(token, before: place.time) { findings.note(.sentAfterFeedback, packet: place.packet) }
   }
 
+  /// Counts and judges a notification of the provider API.
+  mutating func note(
+    _ record: borrowing ProviderNotificationRecord, isSelected: Bool
+  ) -> PayloadVerdict? {
+    if !record.isRecognisable { unseen.noteUncertain() }
+    // With a provider token, an absent topic is none; with a certificate it may be the certificate's.
+    if record.request.topic.isPresent || record.trust != .token {
+      unseen.noteTopic(isShown: record.request.topic.isPresent)
+    }
+    guard isSelected else {
+      if record.place.time.isKnown { othersPerSecond.add(1, at: record.place.time) }
+      return others?.verdict(record)
+    }
+    if !record.request.uncertain.contains(.payload) { payloadLengths.add(record.request.payloadLength) }
+    note(time: record.place.time)
+    return verdicts?.verdict(record)
+  }
+
   /// Tracks the next of the latest notifications, if it has a story.
   @inline(__always)
   mutating func trackNext() {

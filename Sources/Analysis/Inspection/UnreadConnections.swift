@@ -18,6 +18,8 @@ struct UnreadConnections {
   private var encrypted = 0
   /// Encrypted connections for which only the secret is missing.
   private var withoutSecret = 0
+  /// Encrypted connections that HTTP/2 may be in; not part of `encrypted`.
+  private var encryptedOther = 0
   private var partlyEncrypted = 0
   private var empty = 0
   /// Unread connections to the port of devices, and the encrypted ones among them, for which only the secret is
@@ -38,6 +40,7 @@ struct UnreadConnections {
       ofDevices += 1
       if record.tls?.isDecrypted == false { encryptedOfDevices += 1 }
     }
+    if record.mayBeHTTP2 { encryptedOther += 1 }
     let speaksOther = record.otherProtocol != nil && record.otherProtocol != .tls
     if let tls = record.tls, !tls.isWhole, !speaksOther {
       if tls.isDecrypted { partlyEncrypted += 1 } else { encrypted += 1 }
@@ -74,6 +77,7 @@ struct UnreadConnections {
     (counts.connections, counts.encrypted, counts.withoutSecret) = (total, encrypted, withoutSecret)
     (counts.partlyEncrypted, counts.empty, counts.further) = (partlyEncrypted, empty, uncounted)
     (counts.ofDevices, counts.encryptedOfDevices) = (ofDevices, encryptedOfDevices)
+    counts.encryptedOther = encryptedOther > 0 ? encryptedOther : nil
     counts.protocols = rows(kinds, isKnownPort: false) + rows(strangers, isKnownPort: true)
     return counts
   }
@@ -82,6 +86,7 @@ struct UnreadConnections {
     total += others.connections
     encrypted += others.encrypted
     withoutSecret += others.withoutSecret
+    encryptedOther += others.encryptedOther ?? 0
     partlyEncrypted += others.partlyEncrypted
     empty += others.empty
     ofDevices += others.ofDevices ?? 0
@@ -100,8 +105,12 @@ struct UnreadConnections {
 
   /// Findings about unread parts of a recording.
   ///
-  /// - Parameter isSelection: only selected records, and their connections, were seen.
-  func findings(_ summary: InspectionReport.Summary, isSelection: Bool = false) -> [InspectionReport.FindingRow] {
+  /// - Parameters:
+  ///   - isSelection: only selected records, and their connections, were seen.
+  ///   - hasRequests: the recording has providers over HTTP/2, so what may be HTTP/2 may be theirs.
+  func findings(
+    _ summary: InspectionReport.Summary, isSelection: Bool = false, hasRequests: Bool = false
+  ) -> [InspectionReport.FindingRow] {
     var rows: [InspectionReport.FindingRow] = []
     func add(_ kind: FindingKind, _ count: Int, _ text: String) {
       rows.append(InspectionReport.FindingRow(kind, count: count, text: text))
@@ -114,8 +123,9 @@ struct UnreadConnections {
     if !isSelection, let packets = summary.unreadPackets, summary.connections > 0 {
       add(.unreadPackets, packets, FindingKind.unreadPacketsSentence(packets, summary))
     }
-    let encrypted = max(0, encrypted - encryptedOfDevices)
-    let withoutSecret = min(max(0, withoutSecret - encryptedOfDevices), encrypted)
+    let http2 = hasRequests ? encryptedOther : 0
+    let encrypted = max(0, encrypted - encryptedOfDevices) + http2
+    let withoutSecret = min(max(0, withoutSecret - encryptedOfDevices) + http2, encrypted)
     if encrypted > 0 {
       add(
         .undecryptedConnection, encrypted,

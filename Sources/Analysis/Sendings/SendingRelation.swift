@@ -38,7 +38,10 @@ struct SendingRelations {
   /// - Parameters:
   ///   - fate: its fate.
   ///   - connection: its connection. What is discarded on a connection is discarded by one response.
-  mutating func next(_ fate: FateCode, on connection: Int) -> SendingRelation {
+  ///   - isRequest: it is a request of the provider API, each of which is discarded for itself.
+  mutating func next(_ fate: FateCode, on connection: Int, isRequest: Bool = false) -> SendingRelation {
+    // No connection has this number.
+    let connection = isRequest ? -1 : connection
     defer {
       discarded = fate == .discarded ? (isTogether(fate, connection) ? discarded : 0) + 1 : 0
       (before, self.connection) = (fate, connection)
@@ -53,6 +56,6 @@ struct SendingRelations {
   }
 
   private func isTogether(_ fate: FateCode, _ connection: Int) -> Bool {
-    before == .discarded && fate == .discarded && connection == self.connection
+    before == .discarded && fate == .discarded && connection == self.connection && connection >= 0
   }
 }

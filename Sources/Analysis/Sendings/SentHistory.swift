@@ -10,7 +10,7 @@ struct SentHistory {
     var digest: UInt64
     var time: Timestamp
     var connection: UInt32
-    /// The notification's index; the highest bit is set if it is selected.
+    /// The notification's index; the highest bit is set if it is selected, the next one if it is a request.
     var markedIndex: UInt32
     var expiration: UInt32
     /// The distance to the connection's previous entry; 0: none.
@@ -18,6 +18,8 @@ struct SentHistory {
   }
 
   private static let selected: UInt32 = 1 << 31
+  private static let request: UInt32 = 1 << 30
+  private static let index: UInt32 = request - 1
 
   /// A power of two.
   private let maximum: Int
@@ -54,7 +56,8 @@ struct SentHistory {
     let distance = latest < 0 ? 0 : total - latest
     let entry = Entry(
       digest: sent.digest, time: sent.time, connection: UInt32(truncatingIfNeeded: sent.connection),
-      markedIndex: UInt32(truncatingIfNeeded: sent.index) & ~Self.selected | (sent.isSelected ? Self.selected : 0),
+      markedIndex: UInt32(truncatingIfNeeded: sent.index) & Self.index | (sent.isSelected ? Self.selected : 0)
+        | (sent.isRequest ? Self.request : 0),
       expiration: sent.expiration,
       distance: distance < maximum ? UInt32(distance) : 0)
     let slot = total & (maximum - 1)
@@ -100,8 +103,8 @@ struct SentHistory {
     let entry = entries[place & (maximum - 1)]
     return SentNotification(
       digest: entry.digest, time: entry.time, connection: Int(entry.connection),
-      index: Int(entry.markedIndex & ~Self.selected), expiration: entry.expiration,
-      isSelected: entry.markedIndex & Self.selected != 0)
+      index: Int(entry.markedIndex & Self.index), expiration: entry.expiration,
+      isSelected: entry.markedIndex & Self.selected != 0, isRequest: entry.markedIndex & Self.request != 0)
   }
 
   /// The remembered notifications of a connection from index `lower` on, the latest first, each with its place for
@@ -110,7 +113,7 @@ struct SentHistory {
     var place = latest
     while place >= 0 && place >= total - entries.count {
       let entry = entries[place & (maximum - 1)]
-      guard Int(entry.markedIndex & ~Self.selected) >= lower else { return }
+      guard Int(entry.markedIndex & Self.index) >= lower else { return }
       body(notification(at: place), place)
       guard entry.distance > 0 else { return }
       place -= Int(entry.distance)

@@ -15,6 +15,8 @@ struct SentNotification {
   let expiration: UInt32
   /// It is among the selected records.
   let isSelected: Bool
+  /// It is a request of the HTTP/2 provider API.
+  let isRequest: Bool
 
   var isRecognisable: Bool { digest != 0 }
 
@@ -25,14 +27,23 @@ struct SentNotification {
   @inline(__always)
   init(_ fields: PushFields, digest: UInt64, at place: RecordPlace, index: Int, isSelected: Bool) {
     self.digest = digest
-    self.isSelected = isSelected
+    (self.isSelected, isRequest) = (isSelected, false)
     (time, connection, self.index) = (place.time, place.connection, index)
     expiration = fields.expiration ?? 0
   }
 
-  init(digest: UInt64, time: Timestamp, connection: Int, index: Int, expiration: UInt32, isSelected: Bool = true) {
+  init(
+    digest: UInt64, time: Timestamp, connection: Int, index: Int, expiration: UInt32, isSelected: Bool = true,
+    isRequest: Bool = false
+  ) {
     (self.digest, self.time, self.connection, self.index) = (digest, time, connection, index)
-    (self.expiration, self.isSelected) = (expiration, isSelected)
+    (self.expiration, self.isSelected, self.isRequest) = (expiration, isSelected, isRequest)
+  }
+
+  init(_ record: borrowing ProviderNotificationRecord, isSelected: Bool) {
+    self.init(
+      digest: record.identityDigest, time: record.place.time, connection: record.place.connection, index: record.index,
+      expiration: record.clampedExpiration, isSelected: isSelected, isRequest: true)
   }
 }
 

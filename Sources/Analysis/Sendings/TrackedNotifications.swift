@@ -16,6 +16,8 @@ struct TrackedNotifications {
     var expiration: UInt32
     var fate: FateCode
     let isSelected: Bool
+    /// It is a request of the provider API.
+    let isRequest: Bool
 
     var connection: Int { Int(narrow.connection) }
     var index: Int { Int(narrow.index) }
@@ -24,7 +26,7 @@ struct TrackedNotifications {
 
     fileprivate init(_ sent: SentNotification, packet: Int, loss: Int, fate: FateCode) {
       (time, self.packet, expiration, self.fate) = (sent.time, packet, sent.expiration, fate)
-      isSelected = sent.isSelected
+      (isSelected, isRequest) = (sent.isSelected, sent.isRequest)
       narrow = (
         UInt32(truncatingIfNeeded: sent.connection), UInt32(truncatingIfNeeded: sent.index),
         Int32(truncatingIfNeeded: loss), -1

@@ -21,13 +21,15 @@ struct TrackedSendings: SendingStore {
     var row = StoryRow(.sending, connection: sending.connection, index: sending.index)
     // A story for each digest.
     row.content = ContentKey(high: 0, low: UInt64(story))
-    row.topic = topics.topic(of: sending.connection)
+    // Each request has a topic of its own, which its digest covers; hidden sendings may be of any.
+    row.topic = sending.isRequest ? .zero : topics.topic(of: sending.connection)
     row.time = sending.time.nanoseconds
     row.packet = sending.packet
     row.fate = sending.fate
     row.loss = Int32(truncatingIfNeeded: sending.loss)
     row.expiration = sending.expiration
     if sending.expiration != 0 { row.flags.insert(.hasExpiration) }
+    if sending.isRequest { row.flags.insert(.isRequest) }
     if sending.isSelected { row.flags.insert(.isSelected) }
     return row
   }

@@ -28,12 +28,18 @@ struct TrackedStories {
   /// Notifications that were discarded and sent again, with any outcome.
   private(set) var resent = Finding()
   private(set) var acceptedTwice = Finding()
+  /// Requests that were discarded and sent again, with any outcome.
+  private var requestsResent = Finding()
+  /// Requests that were sent again after a sending without an answer.
+  private var possibleDuplicates = Finding()
   /// Outcomes of the notifications with a selected sending.
   private var outcomes: [StoryOutcome: Int] = [:]
   private var openReasons: NamedCounts<OpenReason> = [:]
   private var reasonsNotSeenAgain: NamedCounts<OpenReason> = [:]
   /// The fates of these notifications' selected sendings.
   private var sendings = FateCounts()
+  /// The part of these that are requests without an answer.
+  private var unanswered = 0
   var discarded: Int { sendings.discarded }
   /// Seconds from first sendings to accepted ones of recovered notifications; in any order.
   private(set) var recoveries: [Double] = []
@@ -70,7 +76,7 @@ struct TrackedStories {
 
   private mutating func note(_ facts: StoryFacts, _ sendings: [StoryRow], _ view: UnseenSendings.View) {
     let (outcome, reason) = facts.outcome(in: view)
-    let sentAgain = Self.sentAgain(sendings)
+    let (sentAgain, followUnknown) = Self.sentAgain(sendings)
     for (place, sending) in sendings.enumerated() where sending.fate == .discarded && sending.loss >= 0 {
       losses[Int(sending.loss), default: Loss()].outcomes[outcome, default: 0] += 1
       if sentAgain[place] { losses[Int(sending.loss)]?.sentAgain += 1 }
@@ -85,7 +91,10 @@ struct TrackedStories {
     }
     outcomes[outcome, default: 0] += 1
     if let reason { openReasons[reason, default: 0] += 1 }
-    for sending in sendings where sending.flags.contains(.isSelected) { self.sendings[sending.fate.fate] += 1 }
+    for sending in sendings where sending.flags.contains(.isSelected) {
+      self.sendings[sending.fate.fate] += 1
+      if sending.flags.contains(.isRequest), sending.fate == .unknown { unanswered += 1 }
+    }
     switch (outcome, facts.seen) {
     case (.lost, _): lost.note(packet: firstPacket { $0.fate == .discarded })
     case (.open, .lost):
@@ -98,20 +107,26 @@ struct TrackedStories {
     case (.recovered, _): if let duration = facts.recoveredAfter { recoveries.append(Double(duration) / 1e9) }
     default: break
     }
+    let isRequest = facts.first.flags.contains(.isRequest)
     if sentAgain.contains(true) {
-      resent.note(packet: firstPacket { $0.fate == .discarded })
+      let packet = firstPacket { $0.fate == .discarded }
+      if isRequest { requestsResent.note(packet: packet) } else { resent.note(packet: packet) }
     }
+    if isRequest, followUnknown { possibleDuplicates.note(packet: firstPacket { $0.packet > 0 }) }
   }
 
-  /// Whether each sending was discarded and sent again.
-  private static func sentAgain(_ sendings: [StoryRow]) -> [Bool] {
+  /// Whether each sending was discarded and sent again, and whether any follows one of an unknown fate.
+  private static func sentAgain(_ sendings: [StoryRow]) -> (discarded: [Bool], followUnknown: Bool) {
     var sentAgain = [Bool](repeating: false, count: sendings.count)
+    var followUnknown = false
     var relations = SendingRelations()
     for (place, sending) in sendings.enumerated() {
-      let resent = relations.next(sending.fate, on: sending.connection).resent
-      for before in place - resent..<place { sentAgain[before] = true }
+      let relation = relations.next(
+        sending.fate, on: sending.connection, isRequest: sending.flags.contains(.isRequest))
+      if relation == .followsUnknown { followUnknown = true }
+      for before in place - relation.resent..<place { sentAgain[before] = true }
     }
-    return sentAgain
+    return (sentAgain, followUnknown)
   }
 
   func report(into findings: inout Findings) {
@@ -120,6 +135,11 @@ struct TrackedStories {
       findings.note(.notSeenAgain, count: notSeenAgain.count, packet: notSeenAgain.firstPacket)
     }
     if resent.count > 0 { findings.note(.resent, count: resent.count, packet: resent.firstPacket) }
+    for (kind, finding) in [
+      (FindingKind.requestsResent, requestsResent), (.possibleDuplicates, possibleDuplicates),
+    ] where finding.count > 0 {
+      findings.note(kind, count: finding.count, packet: finding.firstPacket)
+    }
     if acceptedTwice.count > 0 {
       findings.note(.acceptedTwice, count: acceptedTwice.count, packet: acceptedTwice.firstPacket)
     }
@@ -129,8 +149,11 @@ struct TrackedStories {
   ///
   /// - Parameters:
   ///   - fates: the fates of all selected sendings; an untracked sending counts as a notification of its own.
+  ///   - requests: the part of the fates that are of requests of the provider API; `nil` without any.
   ///   - gaps: gaps in what providers sent.
-  func stories(_ fates: InspectionReport.Fates, gaps: (count: Int, bytes: Int)) -> InspectionReport.Stories {
+  func stories(
+    _ fates: InspectionReport.Fates, ofRequests requests: InspectionReport.Fates? = nil, gaps: (count: Int, bytes: Int)
+  ) -> InspectionReport.Stories {
     var stories = InspectionReport.Stories()
     for (outcome, count) in outcomes { stories[outcome] = count }
     (stories.openReasons, stories.notSeenAgain) = (openReasons, reasonsNotSeenAgain)
@@ -139,8 +162,9 @@ struct TrackedStories {
     let late = min(accepted, lateNotTracked)
     stories.accepted += accepted - late
     stories.rejected += max(0, fates.rejected - sendings.rejected)
+    let unanswered = (requests?.unknown ?? 0) - unanswered
     for (reason, count) in [
-      (OpenReason.unknownFate, fates.unknown - sendings.unknown),
+      (OpenReason.unknownFate, fates.unknown - sendings.unknown - max(0, unanswered)), (.unanswered, unanswered),
       (.notTracked, late + max(0, fates.discarded - sendings.discarded)),
     ] where count > 0 {
       stories.open += count

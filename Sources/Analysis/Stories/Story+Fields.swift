@@ -2,6 +2,7 @@ import BinaryProtocol
 import Bytes
 import Measurement
 import PacketCapture
+import ProviderAPI
 import Records
 
 /// The fields of stories in their documented order. A field that was absent on the wire is not written.
@@ -35,7 +36,9 @@ extension SendingRecord {
     output.field("time", knownTime: time)
     output.field("packet", packet: packet)
     output.field("fate", word: fate.word)
-    output.field("status", optional: status.map(Int.init))
+    output.field("status", optional: status)
+    if let reason { output.field("reason", reason) }
+    if let cause { output.field("discarded_by", word: cause.word) }
     output.field("identifier", optional: identifier.map(Int.init))
     output.field("expiration", optional: expiration.map(Int.init))
   }
@@ -49,13 +52,14 @@ extension TokenRecord {
     output.field("sent", sent)
     output.field("accepted", accepted)
     output.field("rejected", rejected)
-    output.field("status", optional: status.map(Int.init))
+    output.field("status", optional: status)
     output.field("listed", knownTime: listed)
     output.field("timestamp", optional: gone.map(Int.init))
     output.field("sent_after_listed", optional: sentAfterListed)
     output.field("sent_after_gone", optional: sentAfterGone)
     output.field("first_seen", knownTime: firstSeen)
     output.field("last_seen", knownTime: lastSeen)
+    if let reason { output.field("reason", reason) }
     output.end()
   }
 }
@@ -78,12 +82,17 @@ extension StorySummary {
     output.field("stories", stories)
     for outcome in StoryOutcome.allCases { output.field(outcome.word, self[outcome]) }
     output.field("tokens", tokens)
+    writeRecovery(to: &output)
+    if recording.responses > 0 { output.field("responses", recording.responses) }
+    output.end()
+  }
+
+  private func writeRecovery(to output: inout some FieldWriter & ~Copyable) {
     if let recovery {
       output.field("recovered_ms_p50", milliseconds: recovery.p50)
       output.field("recovered_ms_p99", milliseconds: recovery.p99)
       output.field("recovered_ms_max", milliseconds: recovery.max)
     }
-    output.end()
   }
 }
 
@@ -97,6 +106,6 @@ enum StoryColumns {
     "first_sent", "last_sent", "recovered_ms", "observed_s", "sendings", "stories", "accepted_twice", "expired",
     "recovered", "accepted", "open", "rejected", "lost", "status", "listed", "timestamp", "sent_after_listed",
     "sent_after_gone", "first_seen", "last_seen", "tokens",
-    "recovered_ms_p50", "recovered_ms_p99", "recovered_ms_max",
+    "recovered_ms_p50", "recovered_ms_p99", "recovered_ms_max", "reason", "responses",
   ]
 }

@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Measurement
 import PacketCapture
+import ProviderAPI
 import PushModel
 import Records
 
@@ -56,8 +57,14 @@ package struct SendingRecord: Sendable {
   /// The packet, with its file's number (`PacketNumber`).
   package var packet: Int
   package var fate: Fate
-  /// The status of the error response that rejects it.
-  package var status: UInt8?
+  /// The status of the error response that rejects it; of a request, that of the answer that does.
+  package var status: Int?
+  /// The reason of the answer that rejects a request.
+  package var reason: String?
+  /// Why a request was discarded.
+  package var cause: DiscardCause?
+  /// It is a request of the HTTP/2 provider API. Not a field of the record.
+  package var isRequest: Bool
   package var identifier: UInt32?
   package var expiration: UInt32?
   /// When the error response came that discards it. Not a field of the record.
@@ -65,13 +72,17 @@ package struct SendingRecord: Sendable {
   /// The relation to the story's sendings before it. Not a field of the record.
   package var relation: SendingRelation
 
-  init(_ row: StoryRow, _ relation: SendingRelation) {
+  /// - Parameter reasons: the reasons of the recording, by number.
+  init(_ row: StoryRow, _ relation: SendingRelation, reasons: [String]) {
     self.relation = relation
     (connection, index, packet) = (row.connection, row.index, row.packet)
     time = Timestamp(nanoseconds: row.time)
     discardedAt = Timestamp(nanoseconds: row.discardedAt)
     fate = row.fate.fate
-    status = row.flags.contains(.hasStatus) ? row.status : nil
+    isRequest = row.flags.contains(.isRequest)
+    status = row.flags.contains(.hasStatus) ? Int(row.status) : nil
+    reason = row.reason > 0 ? reasons[Int(row.reason) - 1] : nil
+    cause = row.discardCause
     identifier = row.flags.contains(.hasIdentifier) ? row.identifier : nil
     expiration = row.flags.contains(.hasExpiration) ? row.expiration : nil
   }
@@ -84,8 +95,10 @@ package struct TokenRecord: Sendable {
   package var sent: Int
   package var accepted: Int
   package var rejected: Int
-  /// The status of the last error response that rejects a notification to the token.
-  package var status: UInt8?
+  /// The status of the last error response or answer that rejects a notification to the token.
+  package var status: Int?
+  /// The reason of that answer.
+  package var reason: String?
   /// The time when the feedback service first listed it.
   package var listed: Timestamp
   /// The time when its app was found to be gone, in UNIX seconds, as in the earliest of its feedback tuples.
@@ -98,6 +111,8 @@ package struct TokenRecord: Sendable {
   package var lastSeen: Timestamp
   /// Whether it was listed, or rejected as an invalid token, after it was last accepted. Not a field of the record.
   package var isDead = false
+  /// One of its notifications is a request of the HTTP/2 provider API. Not a field of the record.
+  package var isOfRequests = false
 }
 
 /// Totals over the emitted stories.

@@ -30,14 +30,23 @@ extension StoryCollector {
     var connection: Int
     var topic = ContentKey.zero
     var topicPlace = -1
+    /// The topic is that of the connection's own certificate.
+    var hasCertificate = false
     var isSelected = false
     /// The latest range of fates.
     var fate = FateCode.unknown
     var lastOfFate = -1
     /// The index of the latest notification that responses name; -1: none. The status is that of its rejection.
     var named = -1
-    var status: UInt8?
+    var status: UInt16?
     var isNamed = false
+    /// Of an answer to a request: its reason, and when it says that the token was gone.
+    var reason: UInt16 = 0
+    var gone: UInt32?
+    /// The latest cause of the fates.
+    var cause: UInt8 = 0
+    /// When the gateway sent GOAWAY.
+    var goAwayAt = Timestamp.none.nanoseconds
     /// The time of the latest response that names a notification: it discards those after it.
     var respondedAt = Timestamp.none.nanoseconds
   }
@@ -59,13 +68,16 @@ extension StoryCollector {
       }
       switch row.kind {
       case .connection:
-        if row.topicPlace >= 0 { (standing.topic, standing.topicPlace) = (row.topic, row.topicPlace) }
+        if row.topicPlace >= 0 {
+          (standing.topic, standing.topicPlace, standing.hasCertificate) = (row.topic, row.topicPlace, true)
+        }
         standing.isSelected = row.flags.contains(.isSelected)
-      case .fate: (standing.fate, standing.lastOfFate) = (row.fate, row.last)
+      case .fate: (standing.fate, standing.lastOfFate, standing.cause) = (row.fate, row.last, row.cause)
+      case .response where row.flags.contains(.isRequest): add(answer: row, to: &standing)
       case .response:
         if standing.named != row.index { (standing.named, standing.status, standing.isNamed) = (row.index, nil, false) }
         if selection.takes(row.status) { standing.isNamed = true }
-        let status = ErrorResponse.Status(rawValue: row.status)
+        let status = ErrorResponse.Status(rawValue: UInt8(truncatingIfNeeded: row.status))
         if status != .noError, status != .shutdown { standing.status = row.status }
         if status != .noError { standing.respondedAt = row.time }
       case .feedback:
@@ -78,9 +90,13 @@ extension StoryCollector {
           row.status = status
           row.flags.insert(.hasStatus)
         }
-        if row.fate == .discarded { row.discardedAt = standing.respondedAt }
+        if row.flags.contains(.isRequest) {
+          finish(&row, standing, isNamed: isNamed)
+        } else if row.fate == .discarded {
+          row.discardedAt = standing.respondedAt
+        }
         let isSelected = selection.takes(row.fate.fate, isNamed: isNamed && standing.isNamed)
-        add(standing, to: &row, isSelected: isSelected && standing.isSelected)
+        add(standing, to: &row, isSelected: isSelected && (standing.isSelected || row.topicPlace >= 0))
         if options.writesStories { try result.byContent.append(row) }
         if options.writesTokens, row.flags.contains(.hasToken) { try result.byToken.append(row) }
       }
@@ -88,8 +104,40 @@ extension StoryCollector {
     return result
   }
 
+  /// An answer to a request, the end of its stream, or a GOAWAY (no notification).
+  private func add(answer row: StoryRow, to standing: inout Standing) {
+    guard row.index >= 0 else {
+      standing.goAwayAt = row.time
+      return
+    }
+    if standing.named != row.index { (standing.named, standing.status, standing.isNamed) = (row.index, nil, false) }
+    (standing.reason, standing.respondedAt) = (row.reason, row.time)
+    standing.gone = row.flags.contains(.isGone) ? row.expiration : nil
+    guard row.flags.contains(.hasStatus) else { return }
+    if selection.takes(row.status) { standing.isNamed = true }
+    standing.status = row.status
+  }
+
+  /// Adds to a request what its answer or its fate says.
+  private func finish(_ row: inout StoryRow, _ standing: Standing, isNamed: Bool) {
+    if isNamed, row.fate == .rejected {
+      row.reason = standing.reason
+      if let gone = standing.gone {
+        row.identifier = gone
+        row.flags.insert(.isGone)
+      }
+    }
+    guard row.fate == .discarded else { return }
+    row.cause = standing.cause
+    row.discardedAt = row.discardCause == .goAway ? standing.goAwayAt : isNamed ? standing.respondedAt : row.time
+  }
+
   private func add(_ standing: Standing, to row: inout StoryRow, isSelected: Bool) {
-    (row.topic, row.topicPlace) = (standing.topic, standing.topicPlace)
+    let isOfRequest = row.flags.contains(.isRequest)
+    // A request has its own topic, or none where that is uncertain.
+    if !isOfRequest || row.flags.contains(.hasTopicOfConnection) && standing.hasCertificate {
+      (row.topic, row.topicPlace) = (standing.topic, standing.topicPlace)
+    }
     if !isSelected { row.flags.remove(.isSelected) }
   }
 
@@ -132,12 +180,13 @@ extension StoryCollector {
         output.begin(try record(of: story, outcome, reason))
       }
       // Both are in the order of first sendings.
-      if story.sent == 1, isWanted { output.receive(SendingRecord(story.first, .first)) }
+      if story.sent == 1, isWanted { output.receive(SendingRecord(story.first, .first, reasons: reasons)) }
       var relations = SendingRelations()
       for _ in 0..<(story.sent == 1 ? 0 : story.sent) {
         guard let sending = try sendings.next() else { break }
-        let relation = relations.next(sending.row.fate, on: sending.row.connection)
-        if isWanted { output.receive(SendingRecord(sending.row, relation)) }
+        let relation = relations.next(
+          sending.row.fate, on: sending.row.connection, isRequest: sending.row.flags.contains(.isRequest))
+        if isWanted { output.receive(SendingRecord(sending.row, relation, reasons: reasons)) }
       }
       if isWanted { output.endStory() }
     }
@@ -203,12 +252,13 @@ extension StoryCollector {
         TokenRecord(
           token: try string(at: facts.tokenPlace) ?? [],
           topic: try string(at: facts.topicPlace).map { String(decoding: $0, as: UTF8.self) }, sent: facts.sent,
-          accepted: facts.accepted, rejected: facts.rejected, status: facts.status,
+          accepted: facts.accepted, rejected: facts.rejected, status: facts.status.map(Int.init),
+          reason: facts.reason > 0 ? reasons[Int(facts.reason) - 1] : nil,
           listed: Timestamp(nanoseconds: facts.listed), gone: facts.gone,
           sentAfterListed: facts.isListed ? facts.sentAfterListed : nil,
           sentAfterGone: facts.gone == nil ? nil : facts.sentAfterGone,
           firstSeen: Timestamp(nanoseconds: facts.first.time), lastSeen: Timestamp(nanoseconds: facts.lastTime),
-          isDead: facts.isDead))
+          isDead: facts.isDead, isOfRequests: facts.isOfRequests))
     }
   }
 }

@@ -49,6 +49,9 @@ package final class StoryCollector: RecordSink {
   var end = Timestamp.none
   var unseen: UnseenSendings
   private(set) var summary = SummaryRecord()
+  /// The reasons of answers over HTTP/2, in the order in which they came.
+  private(set) var reasons: [String] = []
+  private var reasonNumbers: [String: UInt16] = [:]
   /// Why a temporary file cannot be used; nothing more is taken then.
   private(set) var failure: UnnamedFile.Failure?
 
@@ -139,15 +142,96 @@ package final class StoryCollector: RecordSink {
     var row = StoryRow(.fate, connection: record.connection, index: record.first)
     row.last = record.last
     row.fate = FateCode(record.fate)
+    row.discardCause = record.cause
     keep(row)
   }
+
+  // MARK: HTTP/2
+
+  package func receive(_ record: borrowing ProviderNotificationRecord) {
+    let (request, place) = (record.request, record.place)
+    var row = StoryRow(.sending, connection: place.connection, index: record.index)
+    row.flags = .isRequest
+    (row.time, row.packet) = (place.time.nanoseconds, place.packet)
+    if request.expiration != nil {
+      row.expiration = record.clampedExpiration
+      row.flags.insert(.hasExpiration)
+    }
+    let token = record.bytes(of: request.token)
+    let topic = record.text(of: request.topic)
+    if selection.takes(requestAt: place, token: token, topic: topic) { row.flags.insert(.isSelected) }
+    if record.isRecognisable { row.flags.insert(.isRecognisable) } else { unseen.noteUncertain() }
+    let keys = record.identityKeys
+    (row.content, row.token) = (keys.notification, keys.token)
+    do throws(UnnamedFile.Failure) {
+      if request.token.isPresent {
+        row.flags.insert(.hasToken)
+        row.tokenPlace = try contents.keep(token, key: row.token)
+      }
+      if request.isPayloadWhole {
+        row.payloadPlace = try contents.keep(record.bytes(of: request.payload), key: keys.payload)
+      }
+      if let topic {
+        let bytes = record.bytes(of: request.topic)
+        row.topic = ContentKey(topics: [topic])
+        row.topicPlace = try contents.keep(bytes, key: row.topic)
+      } else if !request.uncertain.contains(.topic) {
+        row.flags.insert(.hasTopicOfConnection)
+      }
+      try byConnection?.append(row)
+    } catch {
+      failure = error
+    }
+    note(place.time)
+  }
+
+  package func receive(_ record: ProviderRecord) {
+    note(record.place.time)
+    var row = StoryRow(.response, connection: record.place.connection, index: -1)
+    row.flags = .isRequest
+    (row.time, row.packet) = (record.place.time.nanoseconds, record.place.packet)
+    switch record {
+    case .response(let response):
+      guard let notification = response.notification else { return }
+      row.index = notification
+      if let status = response.status, let code = UInt16(exactly: status) {
+        row.status = code
+        row.flags.insert(.hasStatus)
+      }
+      row.reason = response.reason.map { number(ofReason: $0) } ?? 0
+      if response.status == 410, let time = response.timestamp, let second = UInt32(exactly: time / 1_000) {
+        row.expiration = second
+        row.flags.insert(.isGone)
+      }
+    case .reset(let reset):
+      guard reset.direction == .server, let notification = reset.notification else { return }
+      row.index = notification
+    case .goAway(let goAway):
+      guard goAway.direction == .server else { return }
+    case .settings, .channelRequest: return
+    }
+    keep(row)
+  }
+
+  /// Reasons beyond the limit count as none.
+  private func number(ofReason reason: String) -> UInt16 {
+    if let known = reasonNumbers[reason] { return known }
+    guard reasons.count < Self.maximumReasons else { return 0 }
+    reasons.append(reason)
+    reasonNumbers[reason] = UInt16(reasons.count)
+    return UInt16(reasons.count)
+  }
+
+  private static let maximumReasons = 1_024
+
+  // MARK: further records
 
   package func receive(_ record: ErrorResponseRecord) {
     note(record.place.time)
     unseen.note(record)
     guard let named = record.notification else { return }
     var row = StoryRow(.response, connection: record.place.connection, index: named)
-    row.status = record.response.status.rawValue
+    row.status = UInt16(record.response.status.rawValue)
     row.packet = record.place.packet
     row.time = record.place.time.nanoseconds
     keep(row)
@@ -184,8 +268,11 @@ package final class StoryCollector: RecordSink {
       } catch {
         failure = error
       }
-      if let onlyTopic, onlyTopic.key != row.topic { hasSeveralTopics = true }
-      onlyTopic = (row.topic, row.topicPlace)
+      // Requests are not taken to be of another connection's topic.
+      if record.http2 == nil {
+        if let onlyTopic, onlyTopic.key != row.topic { hasSeveralTopics = true }
+        onlyTopic = (row.topic, row.topicPlace)
+      }
     }
     keep(row)
   }

@@ -21,10 +21,11 @@ struct StoryFacts: BitwiseCopyable {
 
   /// The outcome, as far as it is proven; if it is open, also the reason.
   func outcome(in unseen: UnseenSendings.View) -> (outcome: StoryOutcome, reason: OpenReason?) {
-    if seen == .open { return (.open, .unknownFate) }
+    let isRequest = first.flags.contains(.isRequest)
+    if seen == .open { return (.open, isRequest ? .unanswered : .unknownFate) }
     let reason = unseen.reason(
       against: seen, first: first.time, last: lastTime, topic: first.topic,
-      isOfUnknownProvider: isOfUnknownProvider)
+      isOfUnknownProvider: isOfUnknownProvider, isRequest: isRequest)
     return reason == nil ? (seen, nil) : (.open, reason)
   }
 
@@ -126,7 +127,10 @@ struct TokenFacts: BitwiseCopyable {
   var sent = 0
   var accepted = 0
   var rejected = 0
-  var status: UInt8?
+  var status: UInt16?
+  /// As `StoryRow.reason`, of the same rejection.
+  var reason: UInt16 = 0
+  var isOfRequests = false
   var listed = Timestamp.none.nanoseconds
   var gone: UInt32?
   var isListed = false
@@ -165,6 +169,13 @@ struct TokenFacts: BitwiseCopyable {
       return
     }
     sent += 1
+    let isRequest = row.flags.contains(.isRequest)
+    if isRequest {
+      isOfRequests = true
+      // Only an answer to an earlier sending tells the provider.
+      if let gone, row.time > Int64(gone) * 1_000_000_000 { sentAfterGone += 1 }
+      if row.flags.contains(.isGone) { gone = min(gone ?? .max, row.identifier) }
+    }
     switch row.fate {
     case .accepted:
       accepted += 1
@@ -172,11 +183,14 @@ struct TokenFacts: BitwiseCopyable {
     case .rejected:
       rejected += 1
       if row.flags.contains(.hasStatus) {
-        status = row.status
-        if row.status == ErrorResponse.Status.invalidToken.rawValue { noteDead(at: row.time) }
+        (status, reason) = (row.status, row.reason)
+        // BadDeviceToken may be the environment's fault, and tells nothing of the token.
+        let isDead = isRequest ? row.status == 410 : row.status == UInt16(ErrorResponse.Status.invalidToken.rawValue)
+        if isDead { noteDead(at: row.time) }
       }
     case .discarded, .unknown: break
     }
+    guard !isRequest else { return }
     let time = Timestamp(nanoseconds: row.time)
     guard time.isKnown else { return }
     if isListed, Timestamp(nanoseconds: listed).isKnown, row.time > listed { sentAfterListed += 1 }

@@ -1,5 +1,6 @@
 import BinaryProtocol
 import PacketCapture
+import ProviderAPI
 import PushModel
 
 /// The part of a record that stories are made of, as it goes through memory and files: a notification, or what later
@@ -18,7 +19,7 @@ struct StoryRow: BitwiseCopyable {
   }
 
   struct Flags: OptionSet, BitwiseCopyable {
-    let rawValue: UInt8
+    let rawValue: UInt16
     static let hasIdentifier = Flags(rawValue: 1)
     static let hasExpiration = Flags(rawValue: 2)
     static let hasStatus = Flags(rawValue: 4)
@@ -32,6 +33,12 @@ struct StoryRow: BitwiseCopyable {
     static let isRecognisable = Flags(rawValue: 64)
     /// The whole frame is there, without a token: no gateway accepts it (status 2).
     static let lacksToken = Flags(rawValue: 128)
+    /// It is a request of the HTTP/2 provider API.
+    static let isRequest = Flags(rawValue: 256)
+    /// Its topic is that of the connection's certificate, if any: it has none of its own.
+    static let hasTopicOfConnection = Flags(rawValue: 512)
+    /// The token of a request was found to be gone, at `identifier`.
+    static let isGone = Flags(rawValue: 1024)
   }
 
   /// `NotificationIdentity.keys`.
@@ -52,12 +59,18 @@ struct StoryRow: BitwiseCopyable {
   var connection: Int
   /// In a window: the error response that discards the sending (`TrackedNotifications.beginLoss`); -1: none, or unknown.
   var loss: Int32 = -1
+  /// Of a request: when its token was found to be gone, as the answer says.
   var identifier: UInt32 = 0
-  /// In a feedback tuple: when the app was found to be gone.
+  /// In a feedback tuple, and in an answer with 410: when the app was found to be gone.
   var expiration: UInt32 = 0
   var kind: Kind
   var fate = FateCode.unknown
-  var status: UInt8 = 0
+  /// The status of an error response, or of an answer over HTTP/2.
+  var status: UInt16 = 0
+  /// The number of a request's reason among those of the recording, from 1; 0: none.
+  var reason: UInt16 = 0
+  /// Why a request was discarded; 0: it was not.
+  var cause: UInt8 = 0
   var flags: Flags = []
 
   init(_ kind: Kind, connection: Int, index: Int) {
@@ -88,6 +101,14 @@ enum FateCode: UInt8, BitwiseCopyable {
     case .discarded: .discarded
     case .unknown: .unknown
     }
+  }
+}
+
+extension StoryRow {
+  /// `cause` as a value.
+  var discardCause: DiscardCause? {
+    get { DiscardCause.allCases.indices.contains(Int(cause) - 1) ? DiscardCause.allCases[Int(cause) - 1] : nil }
+    set { cause = newValue.flatMap { DiscardCause.allCases.firstIndex(of: $0) }.map { UInt8($0 + 1) } ?? 0 }
   }
 }
 

@@ -52,7 +52,13 @@ struct StorySelection {
       && takes(place, token)
   }
 
-  func takes(_ status: UInt8) -> Bool { selection.statuses.contains(Int(status)) }
+  func takes(_ status: UInt16) -> Bool { selection.statuses.contains(Int(status)) }
+
+  /// Whether a request with a topic of its own matches; it has no identifier.
+  func takes(requestAt place: RecordPlace, token: RawSpan, topic: String?) -> Bool {
+    guard isOfType(.notification), takes(place, token), selection.identifiers.isEmpty else { return false }
+    return selection.topics.isEmpty || topic.map(selection.topics.contains) ?? true
+  }
 
   /// Whether a notification matches by what later records state about it.
   ///

@@ -61,8 +61,10 @@ package final class StoryTableWriter: StorySink {
     write(sending.time)
     text.write(sending.fate.word)
     if let status = sending.status {
-      text.write(text: " (\(status) \(ErrorResponse.Status(rawValue: status)))")
+      let name = sending.isRequest ? sending.reason.map(TableText.printable) : Self.name(ofStatus: status)
+      text.write(text: " (\([String(status), name].compactMap { $0 }.joined(separator: " ")))")
     }
+    if let cause = sending.cause { text.write(text: " (\(cause.rawValue))") }
     text.write(text: "  connection \(sending.connection) #\(sending.index)")
     let file = PacketNumber.file(sending.packet)
     if sending.packet > 0 {
@@ -82,7 +84,10 @@ package final class StoryTableWriter: StorySink {
     text.write("  token ")
     text.write(short: token.token.rawBytes)
     text.write(text: "  \(token.accepted) accepted  \(token.rejected) rejected")
-    if let status = token.status { text.write(text: " (\(status) \(ErrorResponse.Status(rawValue: status)))") }
+    if let status = token.status {
+      let name = token.isOfRequests ? token.reason.map(TableText.printable) : Self.name(ofStatus: status)
+      text.write(text: " (\([String(status), name].compactMap { $0 }.joined(separator: " ")))")
+    }
     if token.listed.isKnown { text.write(text: "  listed at \(TimestampFormatter.text(token.listed).prefix(19))") }
     if let count = token.sentAfterListed, count > 0 { text.write(text: "  \(count) sent after it was listed") }
     if let count = token.sentAfterGone, count > 0 { text.write(text: "  \(count) sent after its app was gone") }
@@ -105,6 +110,10 @@ package final class StoryTableWriter: StorySink {
   }
 
   // MARK: cells
+
+  private static func name(ofStatus status: Int) -> String {
+    "\(ErrorResponse.Status(rawValue: UInt8(clamping: status)))"
+  }
 
   /// Microseconds are precise enough.
   private func write(_ time: Timestamp) {

@@ -119,12 +119,14 @@ package final class StoryTally: StorySink {
       tokens[place].accepted += token.accepted
       tokens[place].rejected += token.rejected
     }
-    if token.isDead { report.deadTokens += 1 }
+    if token.isDead {
+      if token.isOfRequests { report.unregisteredTokens += 1 } else { report.deadTokens += 1 }
+    }
     let sentInVain = max(token.sentAfterListed ?? 0, token.sentAfterGone ?? 0)
     guard token.rejected + sentInVain > 0 else { return }
     let row = TraceReport.Stories.Token(
       token: Self.hex(token.token), topic: token.topic, sent: token.sent, rejected: token.rejected,
-      status: token.status.map(Int.init), sentInVain: sentInVain)
+      status: token.status, reason: token.reason, sentInVain: sentInVain)
     // Ties are in the order in which tokens were seen.
     let place = report.worstTokens.firstIndex { $0.rejected + $0.sentInVain < row.rejected + row.sentInVain }
     report.worstTokens.insert(row, at: place ?? report.worstTokens.count)

@@ -100,7 +100,7 @@ package enum TokenFields {
   /// All fields of tokens.
   package static let names: [StaticString] = [
     "token", "topic", "sent", "accepted", "rejected", "status", "listed", "timestamp", "sent_after_listed",
-    "sent_after_gone", "first_seen", "last_seen",
+    "sent_after_gone", "first_seen", "last_seen", "reason",
   ]
 }
 

@@ -66,9 +66,17 @@ struct UnseenSendings {
 
   /// By topic; `.zero`: connections that do not show theirs.
   private var places: [ContentKey: Places] = [:]
+  /// Those that may hold requests of the provider API: each connection may carry any topic.
+  private var requestPlaces = Places()
+  /// A request is of no known notification.
+  private var hasUncertain = false
+  /// Requests with a topic, and requests without, whose topic is that of a certificate.
+  private var topics = (shown: false, absent: false)
   private var pending: [Int: Pending] = [:]
   /// The number of intervals of all places.
   private var intervals = 0
+  /// The same of `requestPlaces`.
+  private var requestIntervals = 0
   private var dropped = 0
   private var hasUnreadPackets = false
   /// The records are a selection; another part of the recording was not read.
@@ -132,6 +140,12 @@ struct UnseenSendings {
     change(record.place.connection) { $0.isTerminated = true }
   }
 
+  /// A request of the provider API cannot be recognised: it may be a sending of any notification.
+  mutating func noteUncertain() { hasUncertain = true }
+
+  /// - Parameter isShown: the request has a topic.
+  mutating func noteTopic(isShown: Bool) { if isShown { topics.shown = true } else { topics.absent = true } }
+
   private mutating func change(_ connection: Int, _ body: (inout Pending) -> Void) {
     if pending[connection] != nil || pending.count < Self.limit {
       body(&pending[connection, default: Pending()])
@@ -140,6 +154,8 @@ struct UnseenSendings {
       body(&one)
       places[.zero, default: Places()].gaps += one.gaps
       places[.zero, default: Places()].gapBytes += one.gapBytes
+      requestPlaces.gaps += one.gaps
+      requestPlaces.gapBytes += one.gapBytes
     }
   }
 
@@ -147,6 +163,10 @@ struct UnseenSendings {
     note(record.opened)
     note(record.closed)
     let known = pending.removeValue(forKey: record.connection) ?? Pending()
+    if let places = Self.requestPlaces(of: record, known) {
+      requestIntervals += places.ends.count
+      requestPlaces.add(places, keepsAll: requestIntervals <= Self.limit)
+    }
     guard let new = Self.places(of: record, known) else { return }
     let topic = record.tls?.topic ?? .zero
     let isKept = places[topic] != nil || places.count < Self.limit
@@ -180,6 +200,32 @@ struct UnseenSendings {
     return places
   }
 
+  /// The parts of a connection that are not shown and may hold requests; `nil`: it can hide none. HTTP/2 that nobody
+  /// could read may be a provider's, and so may everything that is not known to be something else.
+  private static func requestPlaces(of record: ConnectionRecord, _ known: Pending) -> Places? {
+    guard record.otherProtocol == .http2 || record.mayBeHTTP2 else {
+      let isRead = record.tls?.isDecrypted ?? true
+      // The binary protocol is known by its bytes; undecrypted, the port may be that of channel management.
+      if isRead, record.service == .gateway || record.service == .feedback { return nil }
+      return places(of: record, known)
+    }
+    var places = Places()
+    if let tls = record.tls, !tls.isWhole, !tls.isDecrypted || known.gaps == 0 { places.undecrypted = 1 }
+    (places.gaps, places.gapBytes) = (known.gaps, known.gapBytes)
+    if record.http2 == nil, places.undecrypted == 0 { places.unread = 1 }
+    if record.missingBytes > 0, known.gaps == 0, record.http2 == nil {
+      (places.gaps, places.gapBytes) = (1, record.missingBytes)
+    }
+    // What is left of HTTP/2 that is no provider's is none either.
+    if record.http2 != nil, record.service == .other, places.gaps + places.undecrypted == 0 { return nil }
+    let missing = record.notCaptured
+    if missing.start { places.latestStart = record.opened.isKnown ? record.opened.nanoseconds : .max }
+    if let open = missing.client {
+      places.ends = [(open.since.isKnown ? open.since.nanoseconds : .min, open.until?.nanoseconds ?? .max)]
+    }
+    return places
+  }
+
   // MARK: what may be hidden
 
   /// A view for looking up many notifications, after everything was read.
@@ -191,11 +237,15 @@ struct UnseenSendings {
     for connection in pending.values {
       all.places[.zero, default: Places()].gaps += connection.gaps
       all.places[.zero, default: Places()].gapBytes += connection.gapBytes
+      all.requestPlaces.gaps += connection.gaps
+      all.requestPlaces.gapBytes += connection.gapBytes
     }
     var everything = Places()
     for places in all.places.values { everything.add(places) }
     return View(
       common: common, everything: View.Sealed(everything), byTopic: all.places.mapValues(View.Sealed.init),
+      requests: View.Sealed(all.requestPlaces), hasUncertain: hasUncertain,
+      areTopicsMixed: topics.shown && topics.absent,
       longestResend: longestResend, resendWithin: resendWithin,
       pauses: pauses, start: isObserved ? .min : first.nanoseconds, end: last.nanoseconds, hasTimes: last.isKnown)
   }
@@ -247,6 +297,9 @@ struct UnseenSendings {
     fileprivate let common: OpenReason?
     fileprivate let everything: Sealed
     fileprivate let byTopic: [ContentKey: Sealed]
+    fileprivate let requests: Sealed
+    fileprivate let hasUncertain: Bool
+    fileprivate let areTopicsMixed: Bool
     fileprivate let longestResend: Int64
     fileprivate let resendWithin: Int64
     fileprivate let pauses: [(from: Int64, to: Int64)]
@@ -255,7 +308,12 @@ struct UnseenSendings {
     fileprivate let hasTimes: Bool
 
     /// Gaps in what providers sent, and their bytes.
-    var gaps: (count: Int, bytes: Int) { (everything.places.gaps, everything.places.gapBytes) }
+    var gaps: (count: Int, bytes: Int) {
+      // Those of connections of an unknown protocol are in both.
+      let isOfRequests = requests.places.gaps > everything.places.gaps
+      let places = isOfRequests ? requests.places : everything.places
+      return (places.gaps, places.gapBytes)
+    }
 
     /// The reason why a sending that would change a notification's outcome may be hidden; `nil`: none can be.
     ///
@@ -265,8 +323,10 @@ struct UnseenSendings {
     ///   - last: the time of its last sending, in nanoseconds.
     ///   - topic: its topic; `.zero`: unknown, so its connections may be any provider's.
     ///   - isOfUnknownProvider: its content was sent on several connections, of which only some show their topic.
+    ///   - isRequest: it was sent to the HTTP/2 provider API.
     func reason(
-      against seen: StoryOutcome, first: Int64, last: Int64, topic: ContentKey, isOfUnknownProvider: Bool
+      against seen: StoryOutcome, first: Int64, last: Int64, topic: ContentKey, isOfUnknownProvider: Bool,
+      isRequest: Bool = false
     ) -> OpenReason? {
       switch seen {
       // A further sending changes nothing that is said.
@@ -275,13 +335,15 @@ struct UnseenSendings {
       }
       if let common { return common }
       func holds(_ isPlace: (Sealed) -> Bool) -> Bool {
+        if isRequest { return isPlace(requests) }
         if topic == .zero { return isPlace(everything) }
         return byTopic[topic].map(isPlace) == true || byTopic[.zero].map(isPlace) == true
       }
       if holds({ $0.places.gaps > 0 }) { return .gap }
+      if isRequest, hasUncertain { return .uncertainFields }
       if holds({ $0.places.undecrypted > 0 }) { return .undecrypted }
       if holds({ $0.places.unread > 0 }) { return .unreadConnection }
-      if isOfUnknownProvider { return .unknownProvider }
+      if isOfUnknownProvider || isRequest && areTopicsMixed { return .unknownProvider }
       let isLost = seen == .lost
       let isTimed = hasTimes && Timestamp(nanoseconds: first).isKnown && Timestamp(nanoseconds: last).isKnown
       func span(_ time: Int64) -> (from: Int64, to: Int64) {
@@ -304,6 +366,15 @@ struct UnseenSendings {
       if near.from < start { return .beforeRecording }
       return near.to > end ? .afterRecording : nil
     }
+  }
+}
+
+extension ConnectionRecord {
+  /// Whether it is TLS that nobody could read and that HTTP/2 may be in: what a client offers first is not what the
+  /// server takes.
+  var mayBeHTTP2: Bool {
+    guard let tls, !tls.isDecrypted, tls.chosenProtocol != "http/1.1" else { return false }
+    return otherProtocol == .http2 || otherProtocol == .http1
   }
 }
 

@@ -156,11 +156,39 @@ public struct TraceInspection: RecordSink {
     if isSelected { note(fields, frame, place) }
   }
 
+  public mutating func receive(_ record: borrowing ProviderNotificationRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+    guard isSelected else { return }
+    let token = record.bytes(of: record.request.token)
+    note(record.place, priority: record.request.priority, token)
+    if !record.request.uncertain.contains(.expiration) {
+      note(expiration: record.request.expiration.map { UInt32(clamping: $0) })
+    }
+  }
+
+  public mutating func receive(_ record: ProviderRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+    guard isSelected else { return }
+    noteRecord(record.place)
+    guard case .response(let response) = record, response.notification != nil, let status = response.status,
+      !(200...299).contains(status)
+    else { return }
+    if let index = open.index(of: record.place.connection) { open[index].errorResponses += 1 }
+    if record.place.time.isKnown { errors.add(1, bytes: 0, at: record.place.time) }
+  }
+
   @inline(__always)
   private mutating func note(_ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace) {
+    note(place, priority: fields.priority, frame.extracting(fields.token.range))
+    note(expiration: fields.expiration)
+  }
+
+  @inline(__always)
+  private mutating func note(_ place: RecordPlace, priority: UInt8?, _ token: RawSpan) {
     report.frameBytes &+= place.length
-    priorities[fields.priority.map(Int.init) ?? 256] += 1
-    let token = frame.extracting(fields.token.range)
+    priorities[priority.map(Int.init) ?? 256] += 1
     if token.byteCount > 0 {
       let prefix = Self.prefix(token)
       tokens.add(prefix)
@@ -169,7 +197,6 @@ public struct TraceInspection: RecordSink {
     if place.packet != run.packet || place.connection != run.connection || place.time != run.time { begin(place) }
     run.notifications += 1
     run.bytes &+= place.length
-    note(expiration: fields.expiration)
   }
 
   /// Seen from the second in which it was written.

@@ -30,6 +30,8 @@ extension FindingKind {
     case .notSeenAgain:
       notifications("were") + " discarded and \(ResendWords.notSeenAgain), which does not prove them lost"
     case .resent: notifications("were") + " discarded after an error response and \(ResendWords.sentAgain) later"
+    case .requestsResent:
+      notifications("were") + " refused by the gateway or excluded by its GOAWAY, and \(ResendWords.sentAgain) later"
     case .acceptedTwice: notifications("were") + " accepted more than once: \(StoryOutcome.acceptedTwice.meaning)"
     case .seenTwice:
       (count == 1 ? "1 connection was" : "\(count) connections were")
@@ -44,6 +46,56 @@ extension FindingKind {
     case .unknownFateAfterResponse:
       notifications("were")
         + " on connections whose error responses do not cover them: accepted or lost"
+    case .unanswered: notifications("got") + " no answer: accepted or not"
+    case .possibleDuplicates:
+      notifications("were") + " sent again after a sending that got no answer: perhaps delivered twice"
+    case .unregisteredTokens:
+      some("token was", "tokens were")
+        + " answered with 410 after \(count == 1 ? "its" : "their") last acceptance that is known: delete "
+        + "\(count == 1 ? "it" : "them") ('apnscope follow --dead' lists \(count == 1 ? "it" : "them"))"
+    case .sentAfterUnregistered: notifications("were") + " sent to tokens that had been answered with 410 before"
+    case .badDeviceTokens:
+      some("rejection", "rejections")
+        + " with BadDeviceToken from providers of which most notifications are: tokens of the other environment (sandbox or production)?"
+    case .tooManyRequests:
+      notifications("were") + " rejected with TooManyRequests: too many to the same token"
+    case .retryStorm:
+      notifications("were")
+        + " sent again within a second of an answer with status 429 or 5xx, for which APNs asks to wait"
+    case .goAway: some("GOAWAY", "GOAWAYs") + " from the gateway"
+    case .writtenAfterGoAway:
+      notifications("were") + " written a second or more after a GOAWAY that excludes them"
+    case .silentAfterIdle:
+      notifications("were")
+        + " written after a pause of a minute or more and got no answer: a connection that is dead without a FIN?"
+    case .streamLimitExceeded:
+      some("request was", "requests were") + " sent on more streams than the gateway allowed at the time"
+    case .streamsUnused:
+      connections("sent") + " one request at a time and waited for each answer, with 100 streams or more allowed"
+    case .tls12WithoutALPN:
+      connections(count == 1 ? "uses" : "use")
+        + " HTTP/2 over TLS 1.2 without ALPN, which HTTP/2 requires"
+    case .providerTokenOld:
+      notifications("were") + " sent with a provider token over 55 minutes old: APNs refuses those over an hour"
+    case .providerTokenInFuture:
+      notifications("were")
+        + " sent with a provider token issued a minute or more later by the capture's clock: a wrong clock?"
+    case .providerTokenRenewedOften:
+      some("provider token was", "provider tokens were")
+        + " issued less than 20 minutes after the one before on the same connection: APNs answers 429 to that"
+    case .providerTokenPerConnection:
+      connections(count == 1 ? "has" : "have")
+        + " a provider token of \(count == 1 ? "its" : "their") own, issued less than 20 minutes from another's: one token serves all"
+    case .pushTypeMissing: notifications(count == 1 ? "has" : "have") + " no apns-push-type"
+    case .pushTypeMismatch:
+      notifications(count == 1 ? "has" : "have") + " an apns-push-type that does not match the payload"
+    case .backgroundPriority:
+      notifications(count == 1 ? "is" : "are")
+        + " of type background with priority 10, which is an error: 5 is required"
+    case .topicSuffix:
+      notifications(count == 1 ? "has" : "have") + " a topic whose suffix is not that of the push type"
+    case .collapseIDTooLong:
+      notifications(count == 1 ? "has" : "have") + " an apns-collapse-id over 64 bytes, which APNs rejects"
     case .ambiguousZero:
       some("error response names", "error responses name")
         + " identifier 0, which may mean a notification or none: ignored"

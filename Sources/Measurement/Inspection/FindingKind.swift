@@ -17,11 +17,17 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case neverResent = "never_resent"
   case notSeenAgain = "not_seen_again"
   case resent
+  /// Refused or excluded by GOAWAY, and sent again (HTTP/2).
+  case requestsResent = "requests_resent"
   case acceptedTwice = "accepted_twice"
   case lostNotTracked = "lost_not_tracked"
   case unknownFate = "unknown_fate"
   case unknownFateEndNotCaptured = "unknown_fate_end_not_captured"
   case unknownFateAfterResponse = "unknown_fate_after_response"
+  /// Requests of the provider API without an answer.
+  case unanswered
+  /// Sent again after a sending that got no answer.
+  case possibleDuplicates = "possible_duplicates"
   case unresolvedResponse = "unresolved_response"
   case ambiguousZero = "ambiguous_zero"
   case ambiguousIdentifier = "ambiguous_identifier"
@@ -34,6 +40,34 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   /// Listed by feedback, or rejected with status 8, after their last acceptance.
   case deadTokens = "dead_tokens"
   case feedbackNotRead = "feedback_not_read"
+  /// Tokens that were answered with 410 after their last acceptance (HTTP/2).
+  case unregisteredTokens = "unregistered_tokens"
+  case sentAfterUnregistered = "sent_after_unregistered"
+  /// Most tokens that a provider sent to are rejected with BadDeviceToken.
+  case badDeviceTokens = "bad_device_tokens"
+  case tooManyRequests = "too_many_requests"
+  case retryStorm = "retry_storm"
+
+  // Connections over HTTP/2.
+  case goAway = "goaway"
+  case writtenAfterGoAway = "written_after_goaway"
+  case silentAfterIdle = "silent_after_idle"
+  case streamLimitExceeded = "stream_limit_exceeded"
+  case streamsUnused = "streams_unused"
+  case tls12WithoutALPN = "tls12_without_alpn"
+
+  // Provider tokens.
+  case providerTokenOld = "provider_token_old"
+  case providerTokenInFuture = "provider_token_in_future"
+  case providerTokenRenewedOften = "provider_token_renewed_often"
+  case providerTokenPerConnection = "provider_token_per_connection"
+
+  // Requests whose fields do not go together.
+  case pushTypeMissing = "push_type_missing"
+  case pushTypeMismatch = "push_type_mismatch"
+  case backgroundPriority = "background_priority"
+  case topicSuffix = "topic_suffix"
+  case collapseIDTooLong = "collapse_id_too_long"
 
   // Certificates, also where TLS cannot be decrypted.
   case certificateExpired = "certificate_expired"

@@ -80,6 +80,8 @@ extension InspectionReport {
     /// Unread connections to the port of devices, and the part of `encrypted` among them; `nil` before 0.2.
     public var ofDevices: Int?
     public var encryptedOfDevices: Int?
+    /// Connections that could not be decrypted and that HTTP/2 may be in; not part of `encrypted`. `nil`: none.
+    public var encryptedOther: Int?
 
     package init() {}
   }

@@ -15,6 +15,8 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var malformed = 0
   public var notificationsByCommand = [0, 0, 0]
   public var fates = Fates()
+  /// What is of the HTTP/2 provider API; `nil` without any.
+  public var http2: Requests?
   /// Outcomes by distinct notification, over all of its sendings; `nil` if none was sent.
   public var stories: Stories?
   public var errorCount = 0
@@ -74,19 +76,24 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var unreadPackets: Int?
     /// Descriptions of the unread packets and, if no connection was read, of all other packets; `nil`: none.
     public var unread: [String]?
+    /// Final answers over HTTP/2; `nil` without any.
+    public var responses: Int?
     /// Connections to a feedback service that could be read, to the end of an empty list too. Not in JSON.
     public var readFeedbackConnections = 0
+    /// Connections with requests of the provider API. Not in JSON.
+    public var readProviderConnections = 0
 
     package init() {}
 
     /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
     public var hasRead: Bool {
       notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
+        || readProviderConnections > 0
     }
 
     private enum CodingKeys: CodingKey {
       case packets, connections, notifications, errorResponses, feedbackTuples, gaps, malformed, undecryptedConnections
-      case droppedPackets, unreadPackets, unread
+      case droppedPackets, unreadPackets, unread, responses
     }
   }
 
@@ -120,6 +127,8 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var discardedAfterFirstError: Int?
     public var missingBytes = 0
     public var tls: TLSRow?
+    /// What it has over HTTP/2; `nil` for others.
+    public var http2: RequestRow?
     /// Other addresses under which it was recorded.
     public var alsoSeenAs: [Ends]?
     package init() {}

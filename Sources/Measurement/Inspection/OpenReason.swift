@@ -2,6 +2,8 @@
 public enum OpenReason: String, Sendable, Codable, CaseIterable, BitwiseCopyable {
   /// No error response proves the fate of one of its sendings.
   case unknownFate = "unknown_fate"
+  /// A request of the provider API got no answer.
+  case unanswered
   /// It cannot be recognised in another sending, or exceeds the number of notifications that are tracked.
   case notTracked = "not_tracked"
   /// The capture dropped packets.
@@ -10,6 +12,8 @@ public enum OpenReason: String, Sendable, Codable, CaseIterable, BitwiseCopyable
   case unreadPackets = "unread_packets"
   /// Bytes of a provider are missing from the recording.
   case gap
+  /// Fields of a request are lost that would tell which notification it is.
+  case uncertainFields = "uncertain_fields"
   /// A connection could not be decrypted.
   case undecrypted
   /// A connection uses a protocol that is not known.
@@ -45,6 +49,7 @@ extension OpenReason {
   package func place(gaps: Int, bytes: Int) -> String {
     switch self {
     case .unknownFate: "of an unknown fate"
+    case .unanswered: "without an answer"
     case .notTracked: "not followed (--max-remembered)"
     case .captureLoss: "in packets that the capture dropped"
     case .unreadPackets: "in packets of a link type or a tunnel that is not read"
@@ -52,6 +57,7 @@ extension OpenReason {
       gaps > 1
         ? "in one of \(gaps) gaps of \(GroupedNumber.text(bytes)) bytes in all"
         : "in a gap of \(GroupedNumber.text(bytes)) bytes"
+    case .uncertainFields: "in a request whose fields are lost"
     case .undecrypted: "on a connection that was not decrypted"
     case .unreadConnection: "on a connection that uses an unknown protocol"
     case .selection: "in records that are not selected"
@@ -91,6 +97,7 @@ extension InspectionReport.Stories {
         let number = GroupedNumber.text(count)
         return switch reason {
         case .unknownFate: "\(number) accepted or lost: no error response proves anything about a sending"
+        case .unanswered: "\(number) accepted or not: a sending got no answer"
         case .notTracked: "\(number) not followed"
         default: sentence(number, reason.place(gaps: gaps, bytes: gapBytes))
         }

@@ -197,11 +197,15 @@ extension TraceReport {
       public var sent: Int
       public var rejected: Int
       public var status: Int?
+      /// The reason of an answer over HTTP/2.
+      public var reason: String?
       /// Sendings after it was listed, or after its app was gone.
       public var sentInVain: Int
-      package init(token: String, topic: String?, sent: Int, rejected: Int, status: Int?, sentInVain: Int) {
+      package init(
+        token: String, topic: String?, sent: Int, rejected: Int, status: Int?, reason: String? = nil, sentInVain: Int
+      ) {
         (self.token, self.topic, self.sent, self.rejected) = (token, topic, sent, rejected)
-        (self.status, self.sentInVain) = (status, sentInVain)
+        (self.status, self.reason, self.sentInVain) = (status, reason, sentInVain)
       }
     }
 
@@ -225,6 +229,8 @@ extension TraceReport {
     public var notSentAgain = 0
     /// Tokens that were listed by feedback, or rejected with status 8, after they were last accepted.
     public var deadTokens = 0
+    /// Tokens that were answered with 410 after they were last accepted (HTTP/2).
+    public var unregisteredTokens = 0
     /// Refused notifications, at most as many as error responses are listed.
     public var refusals: [Refusal] = []
     /// Discarded notifications that were not seen again: those that are lost, and those that may be, each at most as

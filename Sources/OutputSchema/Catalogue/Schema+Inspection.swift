@@ -29,6 +29,8 @@ extension Schema {
         "notifications_by_command", .tuple([.integer, .integer, .integer]), "Notifications of commands 0, 1 and 2."),
       Field("fates", .object(fates), "Notifications by fate."),
       Field(
+        "http2", .object(requests), "What is of the HTTP/2 provider API.", when: "there is any", since: "0.3"),
+      Field(
         "stories", .object(distinct),
         "Distinct notifications (one token and payload) by what became of them over all of their sendings, by the rules of `apnscope follow`; those that nothing happened to are not among them.",
         when: "any were sent", since: "0.2"),
@@ -97,7 +99,10 @@ extension Schema {
       Field("gaps", .integer, "Gaps."),
       Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
       Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
-    ] + packetsNotRead
+    ] + packetsNotRead + [
+      Field(
+        "responses", .integer, "Final answers over HTTP/2 that were decoded.", when: "there are any", since: "0.3")
+    ]
 
   private static let connection: [Field] = [
     Field("connection", .integer, "Its number, from 1."),
@@ -126,6 +131,7 @@ extension Schema {
       "discarded_after_first_error", .integer, "Notifications that it discarded.", when: "it names a notification"),
     Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
     Field("tls", .object(tlsRow), "TLS parameters of the connection.", when: "it uses TLS"),
+    Field("http2", .object(requestRow), "What it has over HTTP/2.", when: "it was read as that", since: "0.3"),
     Field(
       "also_seen_as", .array(.object(ends)),
       "Other addresses under which the same packets were captured: those before or after a translation.",
@@ -135,6 +141,71 @@ extension Schema {
   private static let ends: [Field] = [
     Field("client", .text, "Address and port of the provider."),
     Field("server", .text, "Address and port of the gateway or feedback service."),
+  ]
+
+  private static let requestRow: [Field] = [
+    Field("responses", .integer, "Final answers to requests of any kind."),
+    Field(
+      "rejections", .map(key: .text, value: .integer), "Rejected notifications by reason, or by status without one."),
+    Field("provider_tokens", .integer, "Different provider tokens."),
+    Field("open_streams_max", .integer, "The most streams that were open at once.", when: "it is known"),
+    Field("stream_limit_first", .integer, "The gateway's first limit on them in force.", when: "it is known"),
+    Field("stream_limit_last", .integer, "The latest one.", when: "it is known"),
+    Field("goaways", .integer, "GOAWAY frames of the gateway."),
+    Field("resets", .integer, "RST_STREAM frames of both sides."),
+  ]
+
+  private static let requests: [Field] = [
+    Field("connections", .integer, "Connections with requests of the API, channel management included."),
+    Field("notifications", .integer, "Requests to a device or a channel; also in the counts of the whole."),
+    Field("responses", .integer, "Final answers to requests of any kind."),
+    Field("channel_requests", .integer, "Requests of channel management.", when: "there are any"),
+    Field("fates", .object(requestFates), "The notifications by fate, on connections that have ended."),
+    Field(
+      "answers",
+      .array(
+        .object([
+          Field("status", .integer, "HTTP status.", when: "it is not lost in a gap"),
+          Field("reason", .text, "The reason; beyond 256 different answers `other`.", when: "the answer has one"),
+          Field("count", .integer, "Answers with both."),
+        ])), "Answers to notifications by status and reason, the most frequent first."),
+    Field("discarded_by", .map(key: .text, value: .integer), "Discarded notifications by cause, as in `decode`."),
+    Field(
+      "goaways",
+      .array(
+        .object([
+          Field("error", .text, "Name of the error code."),
+          Field("reason", .text, "The reason in the debug data.", when: "there is one"),
+          Field("count", .integer, "Frames with both."),
+        ])), "GOAWAY frames of gateways, the most frequent first."),
+    Field("resets", .map(key: .text, value: .integer), "RST_STREAM frames of gateways by error."),
+    Field(
+      "latency", .histogram, "From a notification's END_STREAM to its answer's header fields.",
+      when: "any are known"),
+    Field(
+      "open_streams", .histogram, "Streams that were open when a notification began, with its own.",
+      when: "any are known"),
+    Field(
+      "stream_limit_lowest", .integer, "The gateway's lowest limit in force when one began.", when: "any is known"),
+    Field("stream_limit_highest", .integer, "The highest.", when: "any is known"),
+    Field("per_connection", .histogram, "Notifications of a connection that has ended.", when: "any has"),
+    Field(
+      "header_bytes", .histogram,
+      "Bytes of a notification's frames without its payload: the header block, and 9 bytes for each frame.",
+      when: "any are known"),
+    Field("provider_tokens", .integer, "Different provider tokens, on each connection on its own."),
+    Field(
+      "token_age_least_s", .number,
+      "The least age of a provider token when a notification began; negative: issued later.",
+      unit: .seconds, when: "one names its time"),
+    Field("token_age_greatest_s", .number, "The greatest.", unit: .seconds, when: "one names its time"),
+  ]
+
+  private static let requestFates: [Field] = [
+    Field("accepted", .integer, "Answered with 200 to 299."),
+    Field("rejected", .integer, "Answered with another status."),
+    Field("discarded", .integer, "Certainly not processed: refused, excluded by GOAWAY, or incomplete."),
+    Field("unknown", .integer, "Everything else: no answer."),
   ]
 
   private static let tlsRow: [Field] = [
@@ -287,6 +358,10 @@ extension Schema {
     Field(
       "encrypted_of_devices", .integer, "The part of `encrypted` on that port.", when: "written by 0.2 or later",
       since: "0.2"),
+    Field(
+      "encrypted_other", .integer,
+      "Connections that could not be decrypted and that HTTP/2 may be in; not in `encrypted`.",
+      when: "there are any", since: "0.3"),
   ]
 
   private static let portProtocol: [Field] = [

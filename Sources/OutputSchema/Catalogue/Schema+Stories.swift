@@ -101,7 +101,16 @@ extension Schema {
     Field("time", .time, "Capture time of the packet that holds its last byte.", when: "packets have times"),
     Field("packet", .integer, "That packet, from 1.", when: "the input has packets"),
     Field("fate", .fate, "Its fate."),
-    Field("status", .integer, "Status code of the error response that rejects it.", when: "it was rejected"),
+    Field("status", .integer, "Status code of the error response or answer that rejects it.", when: "it was rejected"),
+    Field(
+      "reason", .text, "The reason of the answer that rejects it, over HTTP/2.", when: "there is one", since: "0.3"),
+    Field(
+      "discarded_by",
+      .values([
+        "refused_stream": "The server reset the stream with REFUSED_STREAM.",
+        "goaway": "Its stream is above the last one of the server's GOAWAY.",
+        "incomplete": "The request never ended.",
+      ]), "Why it was certainly not processed.", when: "over HTTP/2, if it was discarded", since: "0.3"),
     Field("identifier", .integer, "Its identifier.", when: "the frame has one"),
     Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
   ]
@@ -123,6 +132,9 @@ extension Schema {
     Field("sent_after_gone", .integer, "Sendings after `timestamp`.", when: "`timestamp` is there"),
     Field("first_seen", .time, "Time of the first sending or tuple.", when: "packets have times"),
     Field("last_seen", .time, "Time of the last sending or tuple.", when: "packets have times"),
+    Field(
+      "reason", .text, "The reason of the last answer that rejects one, over HTTP/2.", when: "there is one",
+      since: "0.3"),
   ]
 
   private static let storySummary: [Field] =
@@ -146,6 +158,7 @@ extension Schema {
       Field(
         "recovered_ms_max", .number, "The largest `recovered_ms`.", unit: .milliseconds,
         when: "`recovered_ms_p50` is there"),
+      Field("responses", .integer, "Final answers over HTTP/2.", when: "there are any", since: "0.3"),
     ]
 }
 
@@ -162,10 +175,12 @@ extension Shape {
 
   static let openReason = values([
     "unknown_fate": "No error response proves anything about a sending.",
+    "unanswered": "A request of the provider API got no answer.",
     "not_tracked": "It cannot be recognised when it is sent again, or is one too many to be remembered.",
     "capture_loss": "The capture dropped packets.",
     "unread_packets": "Packets have a link type, or are in a tunnel, that is not read.",
     "gap": "Bytes that a provider sent are missing.",
+    "uncertain_fields": "Fields of a request are lost that tell which notification it is, so it may be any.",
     "undecrypted": "A connection could not be decrypted.",
     "unread_connection": "A connection uses an unknown protocol.",
     "selection": "The records that were read are a selection.",

@@ -13,6 +13,8 @@ extension Shape {
     "not_seen_again":
       "Distinct notifications were discarded and not seen again; something that the recording does not show may hold them.",
     "resent": "Distinct notifications were discarded after an error response and sent again later.",
+    "requests_resent":
+      "Distinct notifications over HTTP/2 were refused, or excluded by a GOAWAY, and sent again later.",
     "accepted_twice":
       "Distinct notifications were accepted twice or more: sent twice, or recorded on both sides of a balancer.",
     "seen_twice": "A connection was captured under several addresses, as before and after NAT, and counts once.",
@@ -21,6 +23,8 @@ extension Shape {
     "unknown_fate_end_not_captured":
       "What the gateway sent on a connection was not captured to its end, so it is unknown what was accepted.",
     "unknown_fate_after_response": "The error responses of a connection leave notifications open.",
+    "unanswered": "Requests over HTTP/2 got no answer, so it is unknown whether they were accepted.",
+    "possible_duplicates": "Distinct notifications over HTTP/2 were sent again after a sending that got no answer.",
     "unresolved_response": "An error response names an identifier that was not seen on its connection.",
     "ambiguous_zero": "An error response names identifier 0, which may mean a notification or none.",
     "ambiguous_identifier": "An error response names an identifier that was used more than once.",
@@ -33,6 +37,34 @@ extension Shape {
       "Tokens were listed by the feedback service, or rejected with status 8, after they were last accepted; in verdicts and traces.",
     "sent_after_feedback": "Notifications were sent to tokens that the feedback service had listed before.",
     "feedback_not_read": "The feedback service was not read for a day or more; `count` is the hours.",
+    "unregistered_tokens":
+      "Tokens were answered with 410 after they were last accepted, over HTTP/2; in verdicts and traces.",
+    "sent_after_unregistered": "Notifications were written to a token and topic after an answer with 410 to it.",
+    "bad_device_tokens":
+      "Three or more rejections with BadDeviceToken, and more than accepted ones: tokens of the other environment?",
+    "too_many_requests": "Notifications were rejected with 429 TooManyRequests: too many to the same token.",
+    "retry_storm": "Notifications were sent again less than a second after an answer with 429 or 5xx.",
+    "goaway": "The gateway sent GOAWAY; the text has the reasons.",
+    "written_after_goaway": "Notifications were begun a second or more after a GOAWAY that excludes their streams.",
+    "silent_after_idle":
+      "Notifications after a minute or more without any got nothing back for 10 s or more: a dead connection?",
+    "stream_limit_exceeded": "Notifications were sent on more open streams than the limit in force.",
+    "streams_unused":
+      "A connection with 20 or more notifications had one open at a time and spent half of the time or more waiting for answers, with 100 streams or more allowed.",
+    "tls12_without_alpn": "HTTP/2 is used over TLS 1.2 without negotiating it (ALPN).",
+    "provider_token_old":
+      "A notification was sent with a provider token over 55 minutes old; APNs refuses those over 60.",
+    "provider_token_in_future":
+      "A notification was sent with a provider token that was issued a minute or more later, by the capture's clock.",
+    "provider_token_renewed_often":
+      "A connection's provider token was issued less than 20 minutes from the one before, by the same key.",
+    "provider_token_per_connection":
+      "Three or more connections of a provider have a provider token each, issued less than 20 minutes from another's.",
+    "push_type_missing": "A notification has no `apns-push-type`.",
+    "push_type_mismatch": "A silent payload has the push type alert, or another one the type background.",
+    "background_priority": "A notification of type background has priority 10, or none, which is 10.",
+    "topic_suffix": "A topic does not have the suffix of its push type.",
+    "collapse_id_too_long": "An `apns-collapse-id` is over 64 bytes.",
     "certificate_expired": "Connections ended with the TLS alert `certificate_expired`.",
     "certificate_revoked": "Connections ended with the TLS alert `certificate_revoked`.",
     "unknown_ca": "Connections ended with the TLS alert `unknown_ca`.",

@@ -17,6 +17,7 @@ package struct InspectionText: Sendable {
     self.columns = columns
     files()
     totals()
+    requests()
     connections()
     encryption()
     errors()
@@ -93,28 +94,63 @@ package struct InspectionText: Sendable {
     }
   }
 
+  /// What is of the HTTP/2 provider API.
+  private mutating func requests() {
+    guard let requests = report.http2 else { return }
+    add("")
+    var line = "HTTP/2         \(counted(requests.connections, "connection"))"
+    line += ", \(counted(requests.notifications, "notification")), \(counted(requests.responses, "answer"))"
+    if let channels = requests.channelRequests { line += ", \(counted(channels, "request")) of channel management" }
+    add(line)
+    let answers = requests.answers.map { row in
+      let name = [row.status.map(String.init), row.reason].compactMap { $0 }.joined(separator: " ")
+      return "\(grouped(row.count)) x \(name.isEmpty ? "of a lost status" : ControlCharacters.escaped(name))"
+    }
+    if !answers.isEmpty {
+      let more = answers.count > rows && rows > 0 ? ", and \(answers.count - rows) more kinds (--rows)" : ""
+      add("  answers      \(answers.prefix(max(1, rows)).joined(separator: ", "))\(more)")
+    }
+    add(requests.lines)
+  }
+
+  private mutating func add(_ lines: [(name: String, text: String)]) {
+    for (name, text) in lines {
+      add("  " + name.padded(to: 13) + ControlCharacters.escaped(text))
+    }
+  }
+
   private mutating func connections() {
     guard !report.connections.isEmpty else { return }
     add("")
     add("connections    \(grouped(report.summary.connections))")
+    let shown = report.connections.prefix(rows)
+    connections(shown.filter { $0.http2 == nil })
+    requestConnections(shown.filter { $0.http2 != nil })
+    for row in shown {
+      for ends in row.alsoSeenAs ?? [] {
+        add("  connection \(row.connection) was also captured as \(ends.client) -> \(ends.server)")
+      }
+    }
+    let more = report.summary.connections - min(rows, report.connections.count)
+    if more > 0 { add("  and \(grouped(more)) more (--rows)") }
+  }
+
+  private mutating func connections(_ rows: [InspectionReport.ConnectionRow]) {
     var table = TextTable(
       [
         "conn", "service", "client -> server", "start (UTC)", "length", "cmd 0/1/2", "fates a/r/d/u", "first error",
         "discarded", "end",
       ],
       right: [0, 4, 5, 6, 8])
-    for row in report.connections.prefix(rows) {
-      let ends = row.client.flatMap { client in row.server.map { "\(client) -> \($0)" } } ?? "-"
+    for row in rows {
       let sent =
         row.encrypted
         ? "TLS"
         : row.isFeedback
           ? "\(row.feedbackTuples) tuples" : row.commands.map(String.init).joined(separator: "/")
-      let fates = row.notifications == 0 ? "-" : "\(row.accepted)/\(row.rejected)/\(row.discarded)/\(row.unknown)"
       table.add([
-        "\(row.connection)", row.service + (row.protocol.map { " (\($0))" } ?? ""), ends,
-        row.opened.map { String($0.dropFirst(11).prefix(12)) } ?? "-",
-        row.durationS.map(span) ?? "-", sent, fates,
+        "\(row.connection)", row.service + (row.protocol.map { " (\($0))" } ?? ""), row.endpoints, row.start,
+        row.durationS.map(span) ?? "-", sent, row.fates,
         row.firstError ?? "-",
         row.discardedAfterFirstError.map(String.init) ?? "-", row.end.rawValue,
       ])
@@ -122,13 +158,27 @@ package struct InspectionText: Sendable {
     text += table.text(
       indent: 2, columns: columns,
       dispensable: ["end", "service", "start (UTC)", "length", "client -> server", "discarded", "first error"])
-    for row in report.connections.prefix(rows) {
-      for ends in row.alsoSeenAs ?? [] {
-        add("  connection \(row.connection) was also captured as \(ends.client) -> \(ends.server)")
-      }
+  }
+
+  /// Connections over HTTP/2.
+  private mutating func requestConnections(_ rows: [InspectionReport.ConnectionRow]) {
+    var table = TextTable(
+      [
+        "conn", "service", "client -> server", "start (UTC)", "length", "sent", "fates a/r/d/u", "streams/limit",
+        "tokens", "GOAWAY", "end",
+      ],
+      right: [0, 4, 5, 6, 7, 8, 9])
+    for row in rows {
+      let limit = row.http2?.streamLimitLast.map(grouped) ?? "?"
+      table.add([
+        "\(row.connection)", "\(row.service) (http2)", row.endpoints, row.start, row.durationS.map(span) ?? "-",
+        "\(row.notifications)", row.fates, "\(row.http2?.openStreamsMax.map(grouped) ?? "?")/\(limit)",
+        row.http2.map { "\($0.providerTokens)" } ?? "-", row.http2.map { "\($0.goaways)" } ?? "-", row.end.rawValue,
+      ])
     }
-    let more = report.summary.connections - min(rows, report.connections.count)
-    if more > 0 { add("  and \(grouped(more)) more (--rows)") }
+    text += table.text(
+      indent: 2, columns: columns,
+      dispensable: ["end", "service", "start (UTC)", "length", "client -> server", "GOAWAY", "tokens"])
   }
 
   private mutating func encryption() {
@@ -286,5 +336,17 @@ package struct InspectionText: Sendable {
     var line = line
     while line.last == " " { line.removeLast() }
     text += line + "\n"
+  }
+}
+
+extension InspectionReport.ConnectionRow {
+  fileprivate var endpoints: String { client.flatMap { client in server.map { "\(client) -> \($0)" } } ?? "-" }
+  fileprivate var start: String { opened.map { String($0.dropFirst(11).prefix(12)) } ?? "-" }
+  fileprivate var fates: String { notifications == 0 ? "-" : "\(accepted)/\(rejected)/\(discarded)/\(unknown)" }
+}
+
+extension String {
+  fileprivate func padded(to length: Int) -> String {
+    self + String(repeating: " ", count: max(1, length - count))
   }
 }

@@ -8,7 +8,8 @@ extension TracePage {
     var table = Table([
       .init("#", .right), .init("client"), .init("server"),
       .init(atName == "at" ? "from" : "from (UTC)", .right), .init("length", .right),
-      .init("sent", .right), .init("acc. / rej. / disc. / unk.", .right), .init("first error"), .init("ended by"),
+      .init("sent", .right), .init("acc. / rej. / disc. / unk.", .right),
+      .init(isOfRequests ? "rejected with" : "first error"), .init("ended by"),
     ])
     let all = byNumber
     for connection in all.prefix(rows) {
@@ -22,7 +23,7 @@ extension TracePage {
         Prose(
           row.notifications == 0
             ? "–" : [row.accepted, row.rejected, row.discarded, row.unknown].map(grouped).joined(separator: " / ")),
-        Prose(row.firstError ?? "–"), Prose(row.end.meaning),
+        Prose(row.firstError ?? row.http2?.mostRejected ?? "–"), Prose(row.end.meaning),
         tone: row.discarded > 0 || !row.isDecrypted ? .warning : .neutral)
     }
     blocks.append(.table(table))

@@ -28,9 +28,13 @@ public struct TracePage: Sendable {
     let isFeedback = summary.notifications == 0 && inspection.errorCount == 0 && inspection.feedbackConnections > 0
     if isFeedback {
       sections += [feedback, connections, damage]
+    } else if isOfRequests {
+      sections += [sending] + stories + answers
+      sections += [connections, reconnects, payloads, tokens, mix, damage]
     } else {
       sections += [sending]
       sections += stories
+      sections += answers
       sections += [connections, errors, reconnects, batching, payloads, tokens, mix, feedback, damage]
     }
     sections.append(glossary.folded)
@@ -78,17 +82,19 @@ public struct TracePage: Sendable {
         [
           Figure(
             "notifications", grouped(summary.notifications), note: summary.hasRead ? rateNote : "nothing was read"),
-          Figure(
-            "error responses", summary.hasRead ? grouped(inspection.errorCount) : "–",
-            note: responsesByStatus.sorted { ($1.count, $0.status) < ($0.count, $1.status) }
-              .map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
-            tone: inspection.errorCount == 0 ? .neutral : .warning),
+          isOfRequests
+            ? rejectedFigure
+            : Figure(
+              "error responses", summary.hasRead ? grouped(inspection.errorCount) : "–",
+              note: responsesByStatus.sorted { ($1.count, $0.status) < ($0.count, $1.status) }
+                .map { "\(grouped($0.count)) × \($0.name)" }.joined(separator: ", "),
+              tone: inspection.errorCount == 0 ? .neutral : .warning),
           Figure(
             "discarded", summary.notifications == 0 ? "–" : grouped(fates.discarded), note: discardedNote,
             tone: fates.discarded == 0 ? (isProven ? .good : .neutral) : bad.isEmpty ? .warning : .bad),
         ] + figures
     }
-    if segments > 0 {
+    if segments > 0, !isOfRequests {
       figures.append(
         Figure(
           "per segment", significant(Double(summary.notifications) / Double(segments), 3),
@@ -146,6 +152,7 @@ public struct TracePage: Sendable {
     let isBad = inspection.findings.contains { $0.kind.tone == .bad }
     let first = inspection.findings.first.map { " \($0.text.prefix(1).uppercased())\($0.text.dropFirst())." } ?? ""
     let all = counted(summary.notifications, "notification")
+    if isOfRequests { return .callout(isBad ? .bad : .warning, Prose(requestVerdict + first)) }
     guard inspection.errorCount > 0 else {
       let what =
         summary.notifications == 0
@@ -237,9 +244,10 @@ public struct TracePage: Sendable {
   private var discardedNote: String {
     guard summary.notifications > 0 else { return "no notification was read" }
     guard inspection.fates.discarded > 0 else {
-      if isProven { return "nothing was lost to an error" }
+      if isProven { return isOfRequests ? "every one was answered" : "nothing was lost to an error" }
       return inspection.fates.unknown > 0 ? "\(grouped(inspection.fates.unknown)) unknown" : "of the input"
     }
+    if isOfRequests { return causes }
     let known = inspection.errors.compactMap(\.sentAgain)
     let again = known.reduce(0, +)
     guard !known.isEmpty, again <= inspection.fates.discarded else { return "" }
@@ -261,6 +269,7 @@ public struct TracePage: Sendable {
   }
 
   var glossary: Section {
+    if isOfRequests { return requestGlossary }
     let words: [(String, Prose)] = [
       ("accepted", "an error response names a later notification of the connection, which proves it"),
       ("rejected", "named by an error response; that of status 10 names the last accepted one"),

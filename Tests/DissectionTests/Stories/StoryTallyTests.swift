@@ -110,7 +110,7 @@ struct StoryTallyTests {
       tally.begin(story)
       for (fate, relation) in [(FateCode.rejected, SendingRelation.first), (.discarded, .retriesRejected)] {
         row.fate = fate
-        tally.receive(SendingRecord(row, relation))
+        tally.receive(SendingRecord(row, relation, reasons: []))
       }
       tally.endStory()
     }

@@ -182,7 +182,7 @@ final class StoryBook: StorySink {
     stories[stories.count - 1].sendings.append(
       Incident.Sending(
         connection: sending.connection, index: sending.index, time: sending.time.nanoseconds, fate: sending.fate,
-        status: sending.status, identifier: sending.identifier ?? 0))
+        status: sending.status.flatMap { UInt8(exactly: $0) }, identifier: sending.identifier ?? 0))
   }
   func endStory() {}
   func receive(_ token: TokenRecord) {
