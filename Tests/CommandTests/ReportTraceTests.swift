@@ -40,6 +40,33 @@ struct ReportTraceTests {
     }
   }
 
+  @Test("Who did not come back is named, and redacted where that is asked for")
+  func missing() throws {
+    try Command.inFolder { command in
+      try command.trace("known-bad-and-errors.pcap", as: "a.pcap")
+      let open = try page(command, "a.pcap")
+      // Names of folders are redacted in what it says, too.
+      let outcome = try command.shell("$apnscope report --redact a.pcap --output hidden")
+      #expect(outcome.status == 0, "\(outcome.errors)")
+      let redacted = try Self.text(command, "hidden")
+      let name = String(repeating: "a5", count: 32)
+      func rows(_ text: String) -> [Substring] {
+        text.split(separator: "\n").filter { $0.contains("open: may have been sent elsewhere") }
+      }
+      #expect(rows(open).count == 2 && rows(open).contains { $0.contains(name) && $0.contains("\"alert\":\"5\"") })
+      #expect(rows(redacted).count == 2)
+      #expect(!redacted.contains(name.prefix(16)) && !redacted.contains("\"alert\":\"5\""))
+      let html = try command.read("hidden/report.html")
+      #expect(!html.contains(name.prefix(16)))
+      // Proven lost where the recording goes on for long enough.
+      let folder = Command.traces.deletingLastPathComponent().appending(path: "Reports/trace").path
+      let lost = try page(
+        command, "--keys '\(folder)/trace.keys' --resend-within 1s --rows 1000 '\(folder)/trace.pcap.gz'")
+      let count = lost.split(separator: "\n").count { $0.hasPrefix("| ✗ ") && $0.contains("**lost**") }
+      #expect(count > 0 && lost.contains("\(count) notifications are lost for good"), "\(count)")
+    }
+  }
+
   @Test("Records make the same page as the recording that they were decoded from")
   func records() throws {
     try Command.inFolder { command in

@@ -12,7 +12,10 @@ extension Chart {
   package var inlineSVG: String { drawn(isFile: false) }
 
   private func drawn(isFile: Bool) -> String {
-    var drawing = Drawing(self)
+    var chart = self
+    // A file stands alone.
+    if isFile { chart.hidesTicks = false }
+    var drawing = Drawing(chart)
     drawing.draw()
     let height = Markup.number(drawing.layout.fullHeight)
     // A file states its size; in a page the chart fills the available width, and the page's script reads its values.

@@ -58,7 +58,7 @@ extension Page {
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
   static let style = String(decoding: PackageResources.page_css, as: UTF8.self)
-  private static let script = String(decoding: PackageResources.page_js, as: UTF8.self)
+  static let script = String(decoding: PackageResources.page_js, as: UTF8.self)
 }
 
 extension Prose {

@@ -29,6 +29,7 @@ public struct ProviderPage: Sendable {
       let page = TracePage(trace, rows: rows)
       // The records prove less than the gateway knew.
       if verdict == nil { sections += page.stories + [page.errors] }
+      if let missing = page.missing { sections.append(missing) }
       sections += page.providerSections
     }
     let books = [devices, feedback, payloads, connections].compactMap { $0 }
@@ -154,7 +155,12 @@ public struct ProviderPage: Sendable {
       parts.append("\(grouped(stories.lost)) of \(grouped(stories.total)) notifications are lost for good")
     }
     let maybe = verdict.mayBeLost - stories.lost
-    if maybe > 0 { parts.append("\(grouped(maybe)) may be: \(stories.whereNotSeen)") }
+    if maybe > 0 {
+      let who =
+        stories.lost > 0
+        ? "\(grouped(maybe)) may be" : "\(grouped(maybe)) of \(grouped(stories.total)) notifications may be lost"
+      parts.append("\(who), unless they were sent again where the gateway does not see it: \(stories.whereNotSeen)")
+    }
     if stories.acceptedTwice > 0 { parts.append("\(grouped(stories.acceptedTwice)) were accepted twice") }
     // Of those that were left out nothing is known.
     if parts.isEmpty, verdict.notObserved == 0 {

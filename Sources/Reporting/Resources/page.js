@@ -119,10 +119,10 @@
         box.setAttribute('viewBox', `${x + width * from} ${y} ${width * (to - from)} ${height}`);
       });
       for (const { element, attribute, full } of this.movable) {
-        if (isWhole) { element.setAttribute(attribute, full); element.removeAttribute('style'); continue }
+        if (isWhole) { element.setAttribute(attribute, full); element.removeAttribute('visibility'); continue }
         const place = this.place((Number(element.dataset.at) - this.left) / (this.right - this.left));
         element.setAttribute(attribute, place.toFixed(1));
-        element.style.visibility = place < this.left - 1 || place > this.right + 1 ? 'hidden' : '';
+        element.setAttribute('visibility', place < this.left - 1 || place > this.right + 1 ? 'hidden' : 'visible');
       }
       if (this.ticks) isWhole ? this.ticks.innerHTML = this.fullTicks : this.drawTicks();
       const line = at === null || at < from || at > to ? '' : `M${this.place(at).toFixed(1)} ${this.data.top}V${this.data.bottom}`;
