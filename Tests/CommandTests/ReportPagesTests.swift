@@ -33,7 +33,7 @@ struct ReportPagesTests {
     Input(
       testDescription: "a trace through TLS",
       command:
-        "report Traces/tls-late-error.pcap.gz --keys Traces/tls-late-error.pcap.gz.keys --output out"),
+        "report Reports/trace/trace.pcap.gz --keys Reports/trace/trace.keys --output out"),
   ]
 
   private func inFolderWithPage<T>(_ input: Input, _ body: (Command) throws -> T) throws -> T {

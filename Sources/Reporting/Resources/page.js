@@ -137,7 +137,7 @@
         make('path', { class: 'x', d: `M${place.toFixed(1)} ${this.data.bottom}v5` }, this.ticks);
         if (this.data.hidesTicks || place < end) continue;
         const label = this.x.clock === undefined ? text(this.x, Number(tick.toPrecision(10))) : clock(this.x, tick, found.step);
-        const half = label.length * 5, last = place + half > 719;
+        const half = label.length * 5.8, last = place + half > 719;
         const element = make('text', { class: last ? 'e' : 'm', x: last ? 719 : place.toFixed(1), y: this.data.bottom + 6, dy: '1em' }, this.ticks);
         element.textContent = label;
         end = place + 2 * half + 8;
