@@ -250,7 +250,11 @@ let package = Package(
       name: "TLSDecryptionTests", dependencies: ["TLSDecryption", "TLSFoundation", "Bytes", "COpenSSL", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
-      name: "RecordsTests", dependencies: ["Records", "BinaryProtocol", "Bytes", "OutputSchema"],
+      name: "RecordsTests",
+      dependencies: [
+        "Records", "BinaryProtocol", "Bytes", "HTTP2", "OutputSchema", "PacketCapture", "ProviderAPI", "PushModel",
+        "TestSupport",
+      ],
       swiftSettings: settings
     ),
     .testTarget(

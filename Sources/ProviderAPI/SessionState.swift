@@ -537,7 +537,8 @@ struct SessionState: Sendable, ConnectionHandler {
     if firstStreamLimit == nil, areSettingsKnown { firstStreamLimit = streamLimit }
   }
 
-  mutating func receiveLossOfSettings() { areSettingsKnown = false }
+  /// An acknowledgement of SETTINGS that were not seen shows that frames are missing, before the gap is noticed.
+  mutating func receiveLossOfSettings() { (areSettingsKnown, areStreamsCounted) = (false, false) }
 
   mutating func receiveLossOfTable(of side: FrameReader.Side) { post(.tableLost(side)) }
 

@@ -110,10 +110,18 @@ struct RandomConversation {
       #expect(truth != nil)
       if let status = response.status { #expect(status == truth?.status) }
       if let reason = response.reason { #expect(reason == truth?.reason) }
+      if !response.isUncertain { #expect(response.reason == truth?.reason && response.timestamp == truth?.timestamp) }
       for (name, value) in response.fields where name != "body" { #expect(truth?.fields[name] == value) }
     }
     for fate in damaged.fates where fate.fate != .unknown {
       #expect(fate.fate == whole.fates.first { $0.stream == fate.stream }?.fate)
+    }
+    let (other, _) = random.talk.read()
+    if let most = session.openStreamsMaximum { #expect(most == other.openStreamsMaximum) }
+    if let limit = session.firstStreamLimit { #expect(limit == other.firstStreamLimit) }
+    if session.areProviderTokensCounted { #expect(session.providerTokens.count == other.providerTokens.count) }
+    for (goAway, truth) in zip(damaged.goAways, whole.goAways) where goAway.discarded != nil {
+      #expect(goAway.discarded == truth.discarded && goAway.open == truth.open)
     }
     let fates = session.fates
     #expect(fates.accepted + fates.rejected + fates.discarded + fates.unknown == session.notifications)
@@ -160,6 +168,9 @@ struct RandomConversation {
     if !request.uncertain.contains("headers") { #expect(request.headers == truth.headers) }
     for header in request.headers { #expect(truth.headers.contains(header)) }
     if !request.uncertain.contains("payload") { #expect(request.payload == truth.payload) }
+    if let open = request.openStreams { #expect(open == truth.openStreams) }
+    if !request.uncertain.contains("stream_limit") { #expect(request.streamLimit == truth.streamLimit) }
+    if request.isNumbered { #expect(request.providerToken == truth.providerToken) }
     if request.completion == .complete { #expect(truth.completion == .complete) }
     #expect(request.completion != .incomplete)
   }

@@ -90,10 +90,11 @@ struct ReadProviderNotification {
     request.hasAuthorization = trust == .token
     request.providerToken = try fields.number("provider_token.number")
     request.isProviderTokenNumbered = request.providerToken != nil
-    if request.providerToken != nil || fields.text("provider_token.key_id") != nil {
+    let issuedAt = try fields.signed("provider_token.issued_at")
+    if issuedAt != nil || ["key_id", "team_id"].contains(where: { fields.text("provider_token." + $0) != nil }) {
       providerToken = ProviderToken(
         keyID: fields.text("provider_token.key_id"), teamID: fields.text("provider_token.team_id"),
-        issuedAt: try fields.signed("provider_token.issued_at"))
+        issuedAt: issuedAt)
     }
   }
 }

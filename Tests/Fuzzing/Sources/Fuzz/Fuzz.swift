@@ -12,7 +12,7 @@ enum Fuzz {
     "pcap": fuzzCapture, "pcapng": fuzzCapture, "dump": fuzzDump,
     "recording": fuzzRecording, "blocks": fuzzBlocks, "tls": fuzzTLS, "keylog": fuzzKeyLog,
     "selection": fuzzSelection, "redaction": fuzzRedaction, "pasted": fuzzPasted, "preamble": fuzzPreamble,
-    "hpack": fuzzHPACK, "provider": fuzzProvider,
+    "hpack": fuzzHPACK, "provider": fuzzProvider, "recognition": fuzzRecognition,
   ]
 
   /// What the callback, a C function, calls. Set once before libFuzzer starts.

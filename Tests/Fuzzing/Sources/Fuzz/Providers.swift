@@ -139,6 +139,26 @@ private func run(_ bytes: RawSpan, pieces: Int) -> ProviderTally {
   return tally
 }
 
+/// The first byte chooses the sender and the length of a beginning; the rest are the first bytes of a direction.
+@Sendable func fuzzRecognition(_ bytes: RawSpan) {
+  var script = Script(bytes)
+  let choice = script.byte()
+  let whole = script.take(bytes.byteCount)
+  let beginning = whole.extracting(0..<whole.byteCount * (choice >> 2) / 64)
+  let sender: FrameReader.Side? = [nil, .client, .server, nil][choice & 3]
+  func look(_ look: (RawSpan, Bool) -> FrameRecognition.Verdict) {
+    law(look(whole, true) != .needsMore, "nothing more follows, and more is needed")
+    // More bytes change nothing of a refusal.
+    if look(beginning, false) == .no { law(look(whole, false) == .no, "what is none becomes one") }
+    if look(whole, false) == .yes(sender: .client) || look(whole, false) == .yes(sender: .server) {
+      law(look(whole, true) == look(whole, false), "the end changes the sender")
+    }
+  }
+  look { FrameRecognition.ofStart($0, sender: sender, atEnd: $1) }
+  look { FrameRecognition.ofMiddle($0, isAligned: true, atEnd: $1) }
+  law(FrameRecognition.ofMiddle(whole, isAligned: false, atEnd: true) != .needsMore, "more is needed at the end")
+}
+
 /// Beginnings of what these targets read.
 func providerSeeds() -> [(target: String, bytes: [UInt8])] {
   var encoder = HPACKEncoder()
@@ -161,6 +181,7 @@ func providerSeeds() -> [(target: String, bytes: [UInt8])] {
   let talk = [0, UInt8(ours.count)] + ours + [1, UInt8(theirs.count)] + theirs
   return [
     ("hpack", [0, UInt8(fields.count)] + fields + [4, 0xbe, 0xbf, 0xc0, 0x82]), ("provider", [0] + talk),
-    ("provider", [1] + talk), ("provider", [2] + talk + [0x0e, 0, 20] + talk),
+    ("recognition", [252] + ours), ("recognition", [128] + theirs), ("provider", [1] + talk),
+    ("provider", [2] + talk + [0x0e, 0, 20] + talk),
   ]
 }
