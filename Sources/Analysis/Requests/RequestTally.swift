@@ -193,7 +193,7 @@ struct RequestTally {
     guard isSelected else { return }
     let counted = record.counted
     counts.connections += 1
-    counts.providerTokens += summary.providerTokens
+    counts.providerTokens = counts.providerTokens.flatMap { sum in summary.providerTokens.map { sum + $0 } }
     counts.fates.accepted += counted.fates.accepted
     counts.fates.rejected += counted.fates.rejected
     counts.fates.discarded += counted.fates.discarded

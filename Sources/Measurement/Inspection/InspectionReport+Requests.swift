@@ -32,8 +32,8 @@ extension InspectionReport {
     public var perConnection: LatencyHistogram?
     /// The bytes of a notification's frames without its payload: field block, and 9 for each frame.
     public var headerBytes: LatencyHistogram?
-    /// Provider tokens, each connection's on its own.
-    public var providerTokens = 0
+    /// Provider tokens, each connection's on its own; `nil`: some may be missing.
+    public var providerTokens: Int? = 0
     /// The least and the greatest age of a provider token at a notification, in seconds by the capture's clock;
     /// negative: issued later.
     public var tokenAgeLeastS: Double?
@@ -73,8 +73,8 @@ extension InspectionReport {
     public var responses = 0
     /// Rejected notifications by reason, or by status without one.
     public var rejections: [String: Int] = [:]
-    public var providerTokens = 0
     /// `nil`: not known.
+    public var providerTokens: Int?
     public var openStreamsMax: Int?
     public var streamLimitFirst: Int?
     public var streamLimitLast: Int?
@@ -127,7 +127,7 @@ extension InspectionReport.Requests {
     Self.merge(&headerBytes, other.headerBytes)
     streamLimitLowest = [streamLimitLowest, other.streamLimitLowest].compactMap { $0 }.min()
     streamLimitHighest = [streamLimitHighest, other.streamLimitHighest].compactMap { $0 }.max()
-    providerTokens += other.providerTokens
+    providerTokens = providerTokens.flatMap { sum in other.providerTokens.map { sum + $0 } }
     tokenAgeLeastS = [tokenAgeLeastS, other.tokenAgeLeastS].compactMap { $0 }.min()
     tokenAgeGreatestS = [tokenAgeGreatestS, other.tokenAgeGreatestS].compactMap { $0 }.max()
   }

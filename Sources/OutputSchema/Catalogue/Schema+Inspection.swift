@@ -147,7 +147,7 @@ extension Schema {
     Field("responses", .integer, "Final answers to requests of any kind."),
     Field(
       "rejections", .map(key: .text, value: .integer), "Rejected notifications by reason, or by status without one."),
-    Field("provider_tokens", .integer, "Different provider tokens."),
+    Field("provider_tokens", .integer, "Different provider tokens.", when: "none can be missing"),
     Field("open_streams_max", .integer, "The most streams that were open at once.", when: "it is known"),
     Field("stream_limit_first", .integer, "The gateway's first limit on them in force.", when: "it is known"),
     Field("stream_limit_last", .integer, "The latest one.", when: "it is known"),
@@ -193,7 +193,9 @@ extension Schema {
       "header_bytes", .histogram,
       "Bytes of a notification's frames without its payload: the header block, and 9 bytes for each frame.",
       when: "any are known"),
-    Field("provider_tokens", .integer, "Different provider tokens, on each connection on its own."),
+    Field(
+      "provider_tokens", .integer, "Different provider tokens, on each connection on its own.",
+      when: "none can be missing"),
     Field(
       "token_age_least_s", .number,
       "The least age of a provider token when a notification began; negative: issued later.",

@@ -173,7 +173,8 @@ package struct InspectionText: Sendable {
       table.add([
         "\(row.connection)", "\(row.service) (http2)", row.endpoints, row.start, row.durationS.map(span) ?? "-",
         "\(row.notifications)", row.fates, "\(row.http2?.openStreamsMax.map(grouped) ?? "?")/\(limit)",
-        row.http2.map { "\($0.providerTokens)" } ?? "-", row.http2.map { "\($0.goaways)" } ?? "-", row.end.rawValue,
+        row.http2.map { $0.providerTokens.map(grouped) ?? "?" } ?? "-", row.http2.map { "\($0.goaways)" } ?? "-",
+        row.end.rawValue,
       ])
     }
     text += table.text(

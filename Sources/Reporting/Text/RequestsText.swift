@@ -47,8 +47,8 @@ extension InspectionReport.Requests {
           "\(grouped(headerBytes.quantile(0.5))) bytes a notification (median), at most \(grouped(headerBytes.maximum))"
         ))
     }
-    if providerTokens > 0 {
-      var text = counted(providerTokens, "provider token")
+    if providerTokens.map({ $0 > 0 }) ?? (tokenAgeLeastS != nil) {
+      var text = providerTokens.map { counted($0, "provider token") } ?? "provider tokens, some of which may be missing"
       if let tokenAgeLeastS, let tokenAgeGreatestS {
         text += ", \(Self.age(tokenAgeLeastS)) to \(Self.age(tokenAgeGreatestS)) old when used"
       }
