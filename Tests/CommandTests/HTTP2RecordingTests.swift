@@ -25,7 +25,9 @@ struct HTTP2RecordingTests {
   @Test("Every field of every recording is as its truth says, or is named uncertain")
   func truth() throws {
     try Command.inFolder { command in
-      let outcome = try command.shell("'\(Self.check.path)' --list --apnscope \"$apnscope\" '\(Self.archive.path)'")
+      // Signatures in outputs have a test of their own.
+      let outcome = try command.shell(
+        "'\(Self.check.path)' --list --no-outputs --apnscope \"$apnscope\" '\(Self.archive.path)'")
       #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
       #expect(outcome.lines.last?.hasPrefix("32 recordings, 2228 requests, 2185 answers") == true)
     }
@@ -42,7 +44,7 @@ struct HTTP2RecordingTests {
     ])
   func signatures(arguments: [String]) throws {
     try Command.inFolder { command in
-      for name in try Self.unpack([], command) {
+      for name in some(6, of: try Self.unpack([], command)) {
         let isInClear = !Self.input(name, command).contains("--keys")
         // A copy of packets in clear has what is in them; of others only comments could have a signature.
         if arguments[0] == "annotate", isInClear { continue }

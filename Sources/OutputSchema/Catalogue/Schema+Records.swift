@@ -503,7 +503,13 @@ extension Schema {
       when: "there are any", since: "0.2"),
   ]
 
-  static let recordingTotals: [Field] =
+  static let recordingTotals: [Field] = totalsOfAllProtocols + [responsesInAll]
+
+  /// What came with HTTP/2 stands last, wherever the totals go on.
+  static let responsesInAll = Field(
+    "responses", .integer, "Final answers over HTTP/2.", when: "there are any", since: "0.3")
+
+  static let totalsOfAllProtocols: [Field] =
     [
       Field("packets", .integer, "Packets in all inputs."),
       Field("connections", .integer, "Connections in all inputs."),
@@ -513,7 +519,5 @@ extension Schema {
       Field("gaps", .integer, "`gap` records."),
       Field("malformed", .integer, "`malformed` records, and notifications with a `problem`."),
       Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
-    ] + packetsNotRead + [
-      Field("responses", .integer, "Final answers over HTTP/2.", when: "there are any", since: "0.3")
-    ]
+    ] + packetsNotRead
 }

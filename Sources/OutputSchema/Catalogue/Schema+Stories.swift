@@ -138,7 +138,7 @@ extension Schema {
   ]
 
   private static let storySummary: [Field] =
-    recordingTotals + [
+    totalsOfAllProtocols + [
       Field("sent", .integer, "Sendings of the stories."),
       Field("stories", .integer, "`notification_story` records: the sum of the following seven."),
       Field("accepted_twice", .integer, "Stories with this outcome."),
@@ -158,7 +158,7 @@ extension Schema {
       Field(
         "recovered_ms_max", .number, "The largest `recovered_ms`.", unit: .milliseconds,
         when: "`recovered_ms_p50` is there"),
-      Field("responses", .integer, "Final answers over HTTP/2.", when: "there are any", since: "0.3"),
+      responsesInAll,
     ]
 }
 

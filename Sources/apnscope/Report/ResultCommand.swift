@@ -8,6 +8,7 @@ struct ResultCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "result",
     abstract: "Show a stored result of a load again, or its course as CSV.",
+    usage: "apnscope result [<options>] <result>",
     discussion: """
       Without options it writes the summary that 'load' wrote at the end. --csv writes a table for other programs: seconds \
       (rates, errors by status, connections, lag, processor time), connections (each span of a connection's life that the \
