@@ -57,11 +57,13 @@ struct LivePageTests {
       let load = try RunningProcess(
         Command.path,
         [
-          "load", "--plain", "--gateway", "127.0.0.1:\(simulator.gateway)", "-r", "1k/s", "-d", "8s", "-o", "run.json",
-          "--web", "127.0.0.1:0",
+          "load", "--plain", "--gateway", "127.0.0.1:\(simulator.gateway)", "-r", "1k/s", "-d", "3m", "-o", "run.json",
+          "--web", "127.0.0.1:0", "--web-control",
         ], in: command.folder, name: "load")
-      let seen = try watch(try address(load), width: 390)
-      #expect(try load.end().status == 0)
+      // Ended by its button, as soon as the page has followed two changes.
+      let seen = try watch(try address(load), width: 390, press: true)
+      let outcome = try load.end()
+      #expect(outcome.status == 130, "\(outcome)")
       #expect(seen.line == "The run has ended." && seen.versions.count >= 3, "\(seen.line) \(seen.versions)")
       #expect(!seen.tooWide && Set(seen.requests) == [seen.host])
       #expect(try command.run("report", "run.json", "--output", "report").status == 0)

@@ -2,7 +2,7 @@ import PacketCapture
 import ProviderAPI
 import Records
 
-/// What an inspection remembers of an open connection over HTTP/2.
+/// The state of an open connection over HTTP/2 during an inspection.
 struct ConnectionRequests {
   /// A notification without an answer.
   struct Pending {

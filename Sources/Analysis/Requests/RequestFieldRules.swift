@@ -4,10 +4,10 @@ import Payload
 import ProviderAPI
 import Records
 
-/// What a notification's fields break of Apple's rules, each by itself or with the payload: only where every field that
+/// Checks of a notification's fields against Apple's rules, each by itself or with the payload: only where every field that
 /// the rule is about is certain.
 struct RequestFieldRules {
-  /// What push type and topic say.
+  /// The kind of a push type, and whether the topic fits it.
   private struct Words {
     var type: Kind
     /// The topic has the suffix of its push type, as far as that is known.

@@ -93,7 +93,7 @@ struct RequestHealth {
     }
   }
 
-  /// An acceptance may be hidden, after which a token is none that 410 was said of last.
+  /// A gap may hide an acceptance, after which 410 is no longer the last answer for a token.
   mutating func noteGap() { unregistered = [:] }
 
   // MARK: connections
@@ -118,7 +118,9 @@ struct RequestHealth {
         issued[Signer(client: pair.client, keyID: token.keyID, teamID: token.teamID), default: []].append(time)
       }
     }
-    let isSilent = record.end != .serverFIN && record.end != .serverRST && !requests.lacksAnswers
+    // Without any byte of the server, its direction may not have been captured.
+    let isSilent =
+      record.end != .serverFIN && record.end != .serverRST && !requests.lacksAnswers && record.serverBytes > 0
     guard isSelected, isSilent, let pause = requests.afterPause, silences.count < limit else { return }
     // Until the connection's end, or else the recording's.
     if record.closed.isKnown {

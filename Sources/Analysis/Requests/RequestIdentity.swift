@@ -10,7 +10,7 @@ import Records
 /// A field that is uncertain makes two notifications neither equal nor different: such a notification is recognised in no
 /// other one, and any other one may be it (`UnseenSendings.noteUncertain`).
 extension ProviderNotificationRecord {
-  /// What the notification is for, as far as the path says: the token's bytes, the bundle identifier of a broadcast, or a
+  /// The recipient in the path: the token's bytes, the bundle identifier of a broadcast, or a
   /// path that is none of theirs.
   var targetField: ByteField {
     switch request.target {

@@ -15,7 +15,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var malformed = 0
   public var notificationsByCommand = [0, 0, 0]
   public var fates = Fates()
-  /// What is of the HTTP/2 provider API; `nil` without any.
+  /// Counts of the HTTP/2 provider API; `nil` without any connection of it.
   public var http2: Requests?
   /// Outcomes by distinct notification, over all of its sendings; `nil` if none was sent.
   public var stories: Stories?
@@ -127,7 +127,7 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var discardedAfterFirstError: Int?
     public var missingBytes = 0
     public var tls: TLSRow?
-    /// What it has over HTTP/2; `nil` for others.
+    /// Counts over HTTP/2; `nil` for other connections.
     public var http2: RequestRow?
     /// Other addresses under which it was recorded.
     public var alsoSeenAs: [Ends]?

@@ -12,7 +12,7 @@ public enum OpenReason: String, Sendable, Codable, CaseIterable, BitwiseCopyable
   case unreadPackets = "unread_packets"
   /// Bytes of a provider are missing from the recording.
   case gap
-  /// Fields of a request are lost that would tell which notification it is.
+  /// Fields that tell which notification a request is are uncertain, or were not kept whole.
   case uncertainFields = "uncertain_fields"
   /// A connection could not be decrypted.
   case undecrypted
@@ -57,7 +57,7 @@ extension OpenReason {
       gaps > 1
         ? "in one of \(gaps) gaps of \(GroupedNumber.text(bytes)) bytes in all"
         : "in a gap of \(GroupedNumber.text(bytes)) bytes"
-    case .uncertainFields: "in a request whose fields are lost"
+    case .uncertainFields: "in a request whose fields are uncertain"
     case .undecrypted: "on a connection that was not decrypted"
     case .unreadConnection: "on a connection that uses an unknown protocol"
     case .selection: "in records that are not selected"

@@ -29,7 +29,7 @@ extension Schema {
         "notifications_by_command", .tuple([.integer, .integer, .integer]), "Notifications of commands 0, 1 and 2."),
       Field("fates", .object(fates), "Notifications by fate."),
       Field(
-        "http2", .object(requests), "What is of the HTTP/2 provider API.", when: "there is any", since: "0.3"),
+        "http2", .object(requests), "Counts of the HTTP/2 provider API.", when: "there is any", since: "0.3"),
       Field(
         "stories", .object(distinct),
         "Distinct notifications (one token and payload) by what became of them over all of their sendings, by the rules of `apnscope follow`; those that nothing happened to are not among them.",
@@ -131,7 +131,8 @@ extension Schema {
       "discarded_after_first_error", .integer, "Notifications that it discarded.", when: "it names a notification"),
     Field("missing_bytes", .integer, "Bytes that were sent and are not in the capture.", unit: .bytes),
     Field("tls", .object(tlsRow), "TLS parameters of the connection.", when: "it uses TLS"),
-    Field("http2", .object(requestRow), "What it has over HTTP/2.", when: "it was read as that", since: "0.3"),
+    Field(
+      "http2", .object(requestRow), "Counts of a connection over HTTP/2.", when: "it was read as that", since: "0.3"),
     Field(
       "also_seen_as", .array(.object(ends)),
       "Other addresses under which the same packets were captured: those before or after a translation.",
@@ -165,7 +166,7 @@ extension Schema {
       "answers",
       .array(
         .object([
-          Field("status", .integer, "HTTP status.", when: "it is not lost in a gap"),
+          Field("status", .integer, "HTTP status.", when: "the answer has one, and it is not lost"),
           Field("reason", .text, "The reason; beyond 256 different answers `other`.", when: "the answer has one"),
           Field("count", .integer, "Answers with both."),
         ])), "Answers to notifications by status and reason, the most frequent first."),

@@ -136,7 +136,7 @@ extension Schema {
     unit: .milliseconds, when: "both times are known", since: "0.3")
   private static let uncertain = Field(
     "uncertain", .array(.text),
-    "Fields that are absent here and may be there: what they are told by is lost, or they hold a credential; `headers`: those that no field has.",
+    "Fields that are absent here and may have been sent: bytes that tell them are lost, or they hold a credential; `headers`: other header fields.",
     when: "there are any", since: "0.3")
 
   private static let notification: [Field] = [
@@ -159,7 +159,7 @@ extension Schema {
     Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
     Field(
       "kind", .payloadKind, "What the push is for.",
-      when: "payloads are judged (not with `--no-lint`), and nothing that it is judged by is `uncertain`"),
+      when: "payloads are judged (not with `--no-lint`), and the fields that it depends on are certain"),
     Field(
       "lint", .array(.payloadRule), "Rules that the payload or its frame breaks, sorted.",
       when: "`kind` is there, and it breaks one"),
@@ -217,7 +217,7 @@ extension Schema {
     .values([
       "refused_stream": "The server reset the stream with REFUSED_STREAM.",
       "goaway": "Its stream is above the last one of the server's GOAWAY.",
-      "incomplete": "The request never ended.",
+      "incomplete": "The client reset the stream, or the connection ended, before the end of the request.",
     ]), "Why it was certainly not processed.", when: "over HTTP/2, if it is `discarded`", since: "0.3")
 
   private static let providerToken: [Field] = [

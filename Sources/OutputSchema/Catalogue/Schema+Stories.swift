@@ -109,7 +109,7 @@ extension Schema {
       .values([
         "refused_stream": "The server reset the stream with REFUSED_STREAM.",
         "goaway": "Its stream is above the last one of the server's GOAWAY.",
-        "incomplete": "The request never ended.",
+        "incomplete": "The client reset the stream, or the connection ended, before the end of the request.",
       ]), "Why it was certainly not processed.", when: "over HTTP/2, if it was discarded", since: "0.3"),
     Field("identifier", .integer, "Its identifier.", when: "the frame has one"),
     Field("expiration", .integer, "Until when to deliver it.", unit: .unixSeconds, when: "the frame has one"),
@@ -180,7 +180,8 @@ extension Shape {
     "capture_loss": "The capture dropped packets.",
     "unread_packets": "Packets have a link type, or are in a tunnel, that is not read.",
     "gap": "Bytes that a provider sent are missing.",
-    "uncertain_fields": "Fields of a request are lost that tell which notification it is, so it may be any.",
+    "uncertain_fields":
+      "Fields that tell which notification a request is are uncertain, or were not kept whole, so it may be any.",
     "undecrypted": "A connection could not be decrypted.",
     "unread_connection": "A connection uses an unknown protocol.",
     "selection": "The records that were read are a selection.",

@@ -94,7 +94,7 @@ package struct InspectionText: Sendable {
     }
   }
 
-  /// What is of the HTTP/2 provider API.
+  /// Counts of the HTTP/2 provider API.
   private mutating func requests() {
     guard let requests = report.http2 else { return }
     add("")

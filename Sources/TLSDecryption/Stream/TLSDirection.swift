@@ -38,7 +38,9 @@ final class TLSDirection {
   }
 
   /// Bytes of records and messages that have begun.
-  var heldBytes: Int { records.keptBytes + handshake.heldBytes }
+  var heldBytes: Int {
+    records.keptBytes + handshake.heldBytes + searched.count * MemoryLayout<(Int, CapturePoint)>.stride
+  }
 
   /// Frees memory that is kept for later records.
   func freeSpare() {

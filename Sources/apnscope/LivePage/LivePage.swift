@@ -61,6 +61,8 @@ final class LivePage: Sendable {
     var asked: ContinuousClock.Instant?
     /// Whether the last page was fetched.
     var isLastSeen = false
+    /// Whether the button was pressed.
+    var wasStopped = false
   }
 
   /// What has to come with a request to stop: only the page has it, so that no other site can send one.
@@ -96,6 +98,9 @@ final class LivePage: Sendable {
     page.endpoint.withLock { $0 = endpoint }
     return page
   }
+
+  /// Whether somebody has ended the run with the page's button.
+  var wasStopped: Bool { state.withLock { $0.wasStopped } }
 
   /// The listening address.
   var address: String { endpoint.withLock { $0?.address } ?? "" }
@@ -146,6 +151,7 @@ final class LivePage: Sendable {
       guard let stop, let key, request.body == Array(key.utf8) else {
         return .text(403, "Only the page of --web-control ends the run.")
       }
+      state.withLock { $0.wasStopped = true }
       stop()
       return HTTPAnswer(status: 204)
     case (_, "/"), (_, "/events"), (_, "/stop"):

@@ -76,7 +76,8 @@ struct LoadRun {
     if outcome.givenUp != nil, let reason = result.verdict.reasons?.first {
       complain("\(command.target.gateway.address): \(reason)")
     }
-    if let status = Self.status(of: result, isGivenUp: outcome.givenUp != nil, isInterrupted: stop.wasAsked) {
+    let isInterrupted = stop.wasAsked || page?.wasStopped ?? false
+    if let status = Self.status(of: result, isGivenUp: outcome.givenUp != nil, isInterrupted: isInterrupted) {
       throw status
     }
   }
