@@ -214,7 +214,7 @@ public enum ProviderEvent: Sendable {
   case response(ProviderResponse)
   case fate(FateDecision)
   /// GOAWAY. `discarded` notifications are open on streams above the last one, `open` ones on others; `nil` if frames may
-  /// be missing.
+  /// be missing, or the path of an open request.
   case goAway(
     lastStream: UInt32, error: ErrorCode, reason: ProviderReason?, discarded: Int?, open: Int?, FrameOrigin)
   /// RST_STREAM; the error is `nil` if it is cut off.

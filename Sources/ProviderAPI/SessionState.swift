@@ -513,12 +513,16 @@ struct SessionState: Sendable, ConnectionHandler {
     goAway lastStream: UInt32, _ code: ErrorCode, debugData: RawSpan, _ origin: FrameOrigin
   ) {
     var (discarded, open) = (0, 0)
-    let isCounted = areStreamsCounted && !isAhead
+    var isCounted = areStreamsCounted && !isAhead
     if origin.side == .server {
       goAways += 1
       self.lastStream = min(self.lastStream ?? lastStream, lastStream)
       for slot in exchanges.indices where exchanges[slot].isOpen && exchanges[slot].response == nil {
-        guard exchanges[slot].request.notification != nil else { continue }
+        guard exchanges[slot].request.notification != nil else {
+          // Its path is lost: whether it is a notification is not known yet.
+          if exchanges[slot].request.target == .unknown { isCounted = false }
+          continue
+        }
         if exchanges[slot].request.stream > max(lastStream, highestAnswered) { discarded += 1 } else { open += 1 }
       }
     }
