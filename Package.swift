@@ -290,7 +290,7 @@ let package = Package(
     .testTarget(
       name: "MetricsEndpointTests",
       dependencies: [
-        "MetricsEndpoint", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
+        "HTTPEndpoint", "MetricsEndpoint", "TestSupport", .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

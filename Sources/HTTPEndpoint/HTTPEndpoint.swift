@@ -97,11 +97,18 @@ package final class HTTPEndpoint: Sendable {
     }
   }
 
-  /// Stops listening and closes all connections.
+  /// Stops listening and closes all connections: those with an answer on its way when the client has it, and within two
+  /// seconds all. What makes an answer is cancelled.
   package func stop() async {
     // Closing fails only if it is closed already.
     try? await listener.close()
-    for channel in connections.end() { try? await channel.close() }
+    let open = connections.end()
+    for channel in open { channel.pipeline.fireUserInboundEventTriggered(EndOfService()) }
+    let limit = listener.eventLoop.scheduleTask(in: .seconds(2)) {
+      for channel in open { channel.close(promise: nil) }
+    }
+    for channel in open { try? await channel.closeFuture.get() }
+    limit.cancel()
   }
 
   private static func reason(of error: any Error) -> String {
@@ -113,6 +120,9 @@ package final class HTTPEndpoint: Sendable {
     }
   }
 }
+
+/// Tells a connection that the endpoint stops.
+struct EndOfService: Sendable {}
 
 extension SocketAddress {
   /// Whether only this machine can reach it: 127.0.0.0/8, ::1, or a path.

@@ -82,6 +82,13 @@ final class HTTPRequestHandler: ChannelInboundHandler {
       if case .answering = state { return }
       context.close(promise: nil)
     }
+    if event is EndOfService {
+      switch state {
+      case .waiting, .reading: context.close(promise: nil)
+      case .answering(let task): task?.cancel()
+      case .answered: break
+      }
+    }
     context.fireUserInboundEventTriggered(event)
   }
 

@@ -117,8 +117,8 @@ final class LivePage: Sendable {
     }
   }
 
-  /// Publishes the page of the whole run, waits until a browser that was watching has it, at most five seconds, and
-  /// ends.
+  /// Publishes the page of the whole run, waits until a browser that was watching has asked for it, at most ten seconds,
+  /// and ends.
   func finish(_ make: @escaping @Sendable () -> Page) async {
     state.withLock { state in
       state.version += 1
@@ -136,7 +136,7 @@ final class LivePage: Sendable {
     await endpoint.withLock { $0.take() }?.stop()
   }
 
-  private static let patience = Duration.seconds(5)
+  private static let patience = Duration.seconds(10)
   /// How long a browser waits for a change, before it asks again.
   private static let longestWait = Duration.seconds(15)
 
