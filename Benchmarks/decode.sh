@@ -35,21 +35,21 @@ warm() { cat "$capture" > /dev/null; }
 
 run_loop() { "$@" "$work/loop" "$capture"; }
 # Without rules about payloads, which are another benchmark's, on all cores and on one thread beside the one that reads.
-run_inspect() { "$@" .build/release/apnscope inspect --no-lint "${with_keys[@]}" "$capture"; }
-run_inspect1() { "$@" .build/release/apnscope inspect --no-lint --threads 1 "${with_keys[@]}" "$capture"; }
-run_decode() { "$@" .build/release/apnscope decode --no-lint --format jsonl "${with_keys[@]}" "$capture"; }
-run_decode1() { "$@" .build/release/apnscope decode --no-lint --format jsonl --threads 1 "${with_keys[@]}" "$capture"; }
-run_csv() { "$@" .build/release/apnscope decode --no-lint --format csv "${with_keys[@]}" "$capture"; }
+run_inspect() { "$@" "$release_folder/apnscope" inspect --no-lint "${with_keys[@]}" "$capture"; }
+run_inspect1() { "$@" "$release_folder/apnscope" inspect --no-lint --threads 1 "${with_keys[@]}" "$capture"; }
+run_decode() { "$@" "$release_folder/apnscope" decode --no-lint --format jsonl "${with_keys[@]}" "$capture"; }
+run_decode1() { "$@" "$release_folder/apnscope" decode --no-lint --format jsonl --threads 1 "${with_keys[@]}" "$capture"; }
+run_csv() { "$@" "$release_folder/apnscope" decode --no-lint --format csv "${with_keys[@]}" "$capture"; }
 # How long it takes to start.
-run_version() { "$@" .build/release/apnscope --version; }
-run_small() { "$@" .build/release/apnscope inspect Traces/any-device-sll2.pcap; }
+run_version() { "$@" "$release_folder/apnscope" --version; }
+run_small() { "$@" "$release_folder/apnscope" inspect Traces/any-device-sll2.pcap; }
 run_tshark() { "$@" tshark -q -r "$capture" -z io,stat,0; }
 # One reading, without fates; then records selected from it, and the table.
-run_bare() { "$@" .build/release/apnscope decode --no-fates "${with_keys[@]}" "$capture"; }
-run_all() { "$@" .build/release/apnscope decode --no-fates --from 0s "${with_keys[@]}" "$capture"; }
-run_few() { "$@" .build/release/apnscope decode --no-fates --token 00 "${with_keys[@]}" "$capture"; }
-run_table() { "$@" .build/release/apnscope decode --no-fates --format table "${with_keys[@]}" "$capture"; }
-run_pinned() { "$@" taskset -c 0 .build/release/apnscope inspect "${with_keys[@]}" "$capture"; }
+run_bare() { "$@" "$release_folder/apnscope" decode --no-fates "${with_keys[@]}" "$capture"; }
+run_all() { "$@" "$release_folder/apnscope" decode --no-fates --from 0s "${with_keys[@]}" "$capture"; }
+run_few() { "$@" "$release_folder/apnscope" decode --no-fates --token 00 "${with_keys[@]}" "$capture"; }
+run_table() { "$@" "$release_folder/apnscope" decode --no-fates --format table "${with_keys[@]}" "$capture"; }
+run_pinned() { "$@" taskset -c 0 "$release_folder/apnscope" inspect "${with_keys[@]}" "$capture"; }
 # It has to encrypt before it can decrypt, so it takes the time itself.
 run_libcrypto() { "$@" "$work/tlsopen" "$plaintext" > "$work/seconds"; }
 
@@ -68,7 +68,7 @@ measure() {
 # Stops when the capture is not decoded in full: the times would be those of something else.
 check_notifications() {
   local decoded
-  .build/release/apnscope inspect --format json "${with_keys[@]}" "$capture" > "$work/inspect.json"
+  "$release_folder/apnscope" inspect --format json "${with_keys[@]}" "$capture" > "$work/inspect.json"
   decoded=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["summary"]["notifications"])' < "$work/inspect.json")
   [[ $decoded != "$notifications" ]] || return 0
   echo "bench: $capture holds $notifications notifications, and $decoded were decoded" >&2
@@ -95,9 +95,9 @@ row() {
 stages() {
   echo
   echo "Processor time by stage, one run on one thread, sampled (inspect, then decode to JSON Lines):"
-  python3 Benchmarks/stages.py .build/release/apnscope inspect --no-lint --threads 1 "${with_keys[@]}" "$capture" || return 0
+  python3 Benchmarks/stages.py "$release_folder/apnscope" inspect --no-lint --threads 1 "${with_keys[@]}" "$capture" || return 0
   echo
-  python3 Benchmarks/stages.py .build/release/apnscope decode --no-lint --threads 1 "${with_keys[@]}" "$capture"
+  python3 Benchmarks/stages.py "$release_folder/apnscope" decode --no-lint --threads 1 "${with_keys[@]}" "$capture"
 }
 
 bench_plain() {

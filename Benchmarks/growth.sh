@@ -11,8 +11,8 @@ quietly gcc -O2 -o "$work/genbig" Benchmarks/genbig.c
 quietly gcc -O2 -o "$work/loop" Benchmarks/loop.c -lpcap
 
 run_loop() { "$@" "$work/loop" "$capture"; }
-run_inspect() { "$@" .build/release/apnscope inspect --no-lint "$capture"; }
-run_decode() { "$@" .build/release/apnscope decode --no-lint "$capture"; }
+run_inspect() { "$@" "$release_folder/apnscope" inspect --no-lint "$capture"; }
+run_decode() { "$@" "$release_folder/apnscope" decode --no-lint "$capture"; }
 
 # Adds one run's figures to its measure's file.
 measure() {

@@ -28,7 +28,7 @@ run() {
     report) set -- report --output "$work/hostile-report" ;;
     redact) set -- redact --output /dev/null ;;
   esac
-  /usr/bin/time -f '%M %e' -o "$work/usage" timeout 900 .build/release/apnscope "$@" --max-memory "${limit}MiB" "$capture" \
+  /usr/bin/time -f '%M %e' -o "$work/usage" timeout 900 "$release_folder/apnscope" "$@" --max-memory "${limit}MiB" "$capture" \
     > "$work/hostile.out" 2> "$work/hostile.err"
 }
 

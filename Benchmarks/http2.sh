@@ -30,11 +30,11 @@ choose() {
   [[ $1 != tls ]] || capture=$folder/tls.pcap
 }
 
-run_decode() { "$@" .build/release/apnscope decode --no-lint --no-fates --threads 1 "${with_keys[@]}" "$capture"; }
-run_fates() { "$@" .build/release/apnscope decode --no-lint --threads 1 "${with_keys[@]}" "$capture"; }
-run_inspect() { "$@" .build/release/apnscope inspect --no-lint --threads 1 "${with_keys[@]}" "$capture"; }
-run_lint() { "$@" .build/release/apnscope inspect --threads 1 "${with_keys[@]}" "$capture"; }
-run_follow() { "$@" .build/release/apnscope follow "${with_keys[@]}" "$capture"; }
+run_decode() { "$@" "$release_folder/apnscope" decode --no-lint --no-fates --threads 1 "${with_keys[@]}" "$capture"; }
+run_fates() { "$@" "$release_folder/apnscope" decode --no-lint --threads 1 "${with_keys[@]}" "$capture"; }
+run_inspect() { "$@" "$release_folder/apnscope" inspect --no-lint --threads 1 "${with_keys[@]}" "$capture"; }
+run_lint() { "$@" "$release_folder/apnscope" inspect --threads 1 "${with_keys[@]}" "$capture"; }
+run_follow() { "$@" "$release_folder/apnscope" follow "${with_keys[@]}" "$capture"; }
 run_inflate() { "$@" "$work/inflate" "$folder/blocks.bin"; }
 # Frames alone, of which it says nothing of pushes.
 run_tshark() { "$@" tshark -r "$capture" -d tcp.port==443,http2 -Y http2.headers -T fields -e http2.headers.path; }
@@ -53,7 +53,7 @@ measure() {
 check_requests() {
   local found
   choose "$1"
-  .build/release/apnscope inspect --format json "${with_keys[@]}" "$capture" > "$work/inspect.json"
+  "$release_folder/apnscope" inspect --format json "${with_keys[@]}" "$capture" > "$work/inspect.json"
   found=$(jq -r '[.summary.notifications, .fates.accepted] | unique | join(" ")' "$work/inspect.json")
   [[ $found != "$notifications" ]] || return 0
   echo "bench: $capture holds $notifications requests, and $found were decoded and accepted" >&2

@@ -43,7 +43,7 @@ resident_kib() { awk '/^VmRSS/ { print $2 }' "/proc/$server/status"; }
 measure() {
   local port before after
   rm -f "$work"/{server,client}.{out,err} "$work/ledger.json"
-  (cd "$work" && exec "$root/.build/release/apnscope" simulate --identity "$identity" --gateway 127.0.0.1:0 \
+  (cd "$work" && exec "$root/$release_folder/apnscope" simulate --identity "$identity" --gateway 127.0.0.1:0 \
     --feedback 127.0.0.1:0 --ledger "$work/ledger.json") > "$work/server.out" 2> "$work/server.err" &
   server=$!
   port=$(wait_for "$work/server.out" 'gateway 127\.0\.0\.1:\([0-9]*\)' "$server") || fail "the simulator does not listen"
@@ -68,7 +68,7 @@ bench() {
     fail "$idle_connections connections need as many file descriptors and 100 more; 'ulimit -Hn' says $(ulimit -Hn)"
   quietly gcc -O2 -o "$work/tlsidle" Benchmarks/tlsidle.c -lssl -lcrypto
   rm -rf "$identity"
-  quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
+  quietly "$release_folder/apnscope" identity --directory "$identity" --topic "$topic"
   echo "OpenSSL $(pkg-config --modversion libcrypto), mutual authentication, $idle_connections idle connections"
   echo
   printf '%-12s %12s %12s %16s  %s\n' "" "MB before" "MB after" "KB a connection" required

@@ -57,7 +57,7 @@ row() {
 
 bench() {
   # Symbols make callgrind slow, and it counts the same without them.
-  strip -o "$work/InstructionCount" .build/release/InstructionCount
+  strip -o "$work/InstructionCount" "$release_folder/InstructionCount"
   quietly gcc -O2 -o "$work/genbig" Benchmarks/genbig.c
   quietly gcc -O2 -o "$work/gentls" Benchmarks/gentls.c -lssl -lcrypto
   local size

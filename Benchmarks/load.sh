@@ -54,7 +54,7 @@ start_server() {
   fail "$1 does not listen"
 }
 start_simulate() {
-  start_server "$root/.build/release/apnscope" simulate --identity "$identity" --gateway 127.0.0.1:0 \
+  start_server "$root/$release_folder/apnscope" simulate --identity "$identity" --gateway 127.0.0.1:0 \
     --feedback 127.0.0.1:0 --ledger "$work/ledger.json"
 }
 
@@ -62,7 +62,7 @@ provider=(--ca "$identity/ca.pem" --certificate "$identity/$topic.pem" --key "$i
 
 # Frames of a payload of 189 bytes have 250, and 64 of them are a record of 16000.
 run_load() {
-  timeout 600 .build/release/apnscope load --identity "$identity" --gateway "$address" --tls 1.2 \
+  timeout 600 "$release_folder/apnscope" load --identity "$identity" --gateway "$address" --tls 1.2 \
     --ciphers ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256 --batch 64 --stagger 0s \
     --output "$work/result.json" "$@" > "$work/client.out" 2> "$work/client.err"
 }
@@ -170,7 +170,7 @@ bench() {
     quietly gcc -O2 -o "$work/$program" "Benchmarks/$program.c" -lssl -lcrypto -lpthread
   done
   rm -rf "$identity"
-  quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
+  quietly "$release_folder/apnscope" identity --directory "$identity" --topic "$topic"
   interleave pair load templateload manypair manyload errpair errload open
   echo "OpenSSL $(pkg-config --modversion libcrypto), TLS 1.2 ECDHE AES-128-GCM, mutual authentication; notifications of" \
     "250 B, 64 a record; $rounds interleaved rounds, medians; all books agree"

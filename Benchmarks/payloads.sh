@@ -24,7 +24,7 @@ measure() {
   local arguments=("$command")
   [[ $judging == lint ]] || arguments+=(--no-lint)
   start=${EPOCHREALTIME/[^0-9]/}
-  .build/release/apnscope "${arguments[@]}" "$capture" > /dev/null
+  "$release_folder/apnscope" "${arguments[@]}" "$capture" > /dev/null
   end=${EPOCHREALTIME/[^0-9]/}
   echo "$((end - start))" >> "$work/$1.runs"
 }

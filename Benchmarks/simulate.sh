@@ -29,7 +29,7 @@ start_sink() {
 }
 # In a folder of its own, where it may leave what it keeps.
 start_simulate() {
-  (cd "$work" && exec "$root/.build/release/apnscope" simulate --identity "$identity" --gateway 127.0.0.1:0 \
+  (cd "$work" && exec "$root/$release_folder/apnscope" simulate --identity "$identity" --gateway 127.0.0.1:0 \
     --feedback 127.0.0.1:0 --ledger "$work/ledger.json" "$@") > "$work/server.out" 2> "$work/server.err" &
   server=$!
 }
@@ -128,7 +128,7 @@ bench() {
   quietly gcc -O2 -o "$work/tlssend" Benchmarks/tlssend.c -lssl -lcrypto -lpthread
   quietly gcc -O2 -o "$work/tlssink" Benchmarks/tlssink.c -lssl -lcrypto -lpthread
   rm -rf "$identity"
-  quietly .build/release/apnscope identity --directory "$identity" --topic "$topic"
+  quietly "$release_folder/apnscope" identity --directory "$identity" --topic "$topic"
   for load in "${loads[@]}"; do measures+=("sink-$load" "simulate-$load"); done
   for kind in records verdict control; do measures+=("$kind-12-64-1"); done
   interleave "${measures[@]}"

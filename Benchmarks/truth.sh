@@ -24,7 +24,7 @@ bench() {
   # The namespace ends with its last process.
   # shellcheck disable=SC2016 # for the shell inside
   "${as_root[@]}" unshare --net bash -c 'ip link set lo up && exec "$@"' in-namespace \
-    python3 "Benchmarks/$program.py" --apnscope .build/release/apnscope --folder ".build/bench/$program" \
+    python3 "Benchmarks/$program.py" --apnscope "$release_folder/apnscope" --folder ".build/bench/$program" \
     "${options[@]}" || status=$?
   [[ $EUID -eq 0 ]] || sudo chown -R "$EUID" ".build/bench/$program"
 }
