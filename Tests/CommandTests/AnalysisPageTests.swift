@@ -93,7 +93,7 @@ struct AnalysisPageTests {
       ("--output records/", []), ("--fields time,token,identifier", ["time,identifier,token"]),
       ("jq -r 'select", []), ("jq -r .fate", ["7 accepted", "26 discarded", "1 rejected", "32 unknown"]),
       ("group by all", ["1 accepted 7", "1 discarded 26", "1 rejected 1", "2 unknown 32"]), ("join", []),
-      ("parquet", ["66"]), ("from read_json('run.json')", ["0 0 100 90 1 250", "1 0 200 190 2 500"]),
+      ("parquet", ["66"]), ("from read_json('run.json')", ["0 100 90 1 250", "1 200 190 2 500"]),
       ("polars", ["accepted 7", "discarded 26", "rejected 1", "unknown 32"]),
     ] as [(String, [String])] where block.text.contains(part) {
       return lines
