@@ -95,11 +95,11 @@ public struct RecordReader: ~Copyable {
     case "capture":
       let fields = try? Self.fields(line)
       if let fields, !fields.list("selection").isEmpty { isSelection = true }
-      if let fields, Self.continues(fields) { return }
+      if let fields, fields.continuesRun { return }
       files.append(File())
     case "error_response":
       guard remembered < limits.remembered, let fields = try? Self.fields(line),
-        let record = try? Self.errorResponse(fields)
+        let record = try? fields.errorResponse()
       else { return }
       remembered += 1
       files[files.count - 1].responses.append((record, false))
@@ -159,14 +159,14 @@ public struct RecordReader: ~Copyable {
       }
       sink.receive(
         GapRecord(
-          place: try place(fields), direction: Self.direction(fields), reason: reason,
+          place: try place(fields), direction: fields.direction, reason: reason,
           losesHeaderTable: fields.flag("header_table") ?? false))
       summary.gaps += 1
       census.found.gaps += 1
     case "malformed":
       sink.receive(
         MalformedRecord(
-          place: try place(fields), direction: Self.direction(fields), problem: fields.text("problem") ?? "", bytes: [])
+          place: try place(fields), direction: fields.direction, problem: fields.text("problem") ?? "", bytes: [])
       )
       summary.malformed += 1
       census.found.malformed += 1
@@ -174,7 +174,7 @@ public struct RecordReader: ~Copyable {
     case "capture_loss": try loss(fields, &sink)
     case "delivery": try delivery(fields, &sink)
     case "summary":
-      let stated = try Self.summary(fields)
+      let stated = try fields.summary()
       summary.packets += stated.packets
       summary.droppedPackets += stated.droppedPackets
       summary.unreadPackets += stated.unreadPackets
@@ -229,22 +229,6 @@ public struct RecordReader: ~Copyable {
   /// Lines about unread packets that are kept.
   private static let maximumUnread = 64
 
-  private static func summary(_ fields: RecordFields) throws(RecordError) -> SummaryRecord {
-    var summary = SummaryRecord()
-    summary.packets = try fields.number("packets", most: maximumBytes) ?? 0
-    summary.connections = try fields.number("connections") ?? 0
-    summary.notifications = try fields.number("notifications", most: maximumBytes) ?? 0
-    summary.errorResponses = try fields.number("error_responses", most: maximumBytes) ?? 0
-    summary.feedbackTuples = try fields.number("feedback_tuples", most: maximumBytes) ?? 0
-    summary.responses = try fields.number("responses", most: maximumBytes) ?? 0
-    summary.gaps = try fields.number("gaps", most: maximumBytes) ?? 0
-    summary.malformed = try fields.number("malformed", most: maximumBytes) ?? 0
-    summary.droppedPackets = try fields.number("dropped_packets", most: maximumBytes) ?? 0
-    summary.unreadPackets = try fields.number("unread_packets", most: maximumBytes) ?? 0
-    summary.unread = fields.list("unread")
-    return summary
-  }
-
   private func loss(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
     let (dropped, most) = (try fields.required("dropped", most: Self.maximumBytes), Self.maximumBytes)
     let interface = try fields.number("interface_dropped", most: most)
@@ -263,10 +247,6 @@ public struct RecordReader: ~Copyable {
     var place = try fields.place()
     place.connection += base
     return place
-  }
-
-  private static func direction(_ fields: RecordFields) -> Direction {
-    fields.text("direction").flatMap(Direction.init) ?? .client
   }
 
   /// Begins a connection with its first record; returns its number among all files.
@@ -419,12 +399,6 @@ public struct RecordReader: ~Copyable {
   /// White space in a payload that is restored, in bytes.
   private static let maximumPadding = 1 << 24
 
-  /// Whether a `capture` record is that of a further file of the same run.
-  private static func continues(_ fields: RecordFields) -> Bool {
-    guard let number = try? fields.number("file", most: maximumFiles) else { return false }
-    return number > 1
-  }
-
   /// Adds a record's fates to the fates of its connection.
   private mutating func note(_ record: FateRecord) {
     hasFates = true
@@ -477,7 +451,7 @@ public struct RecordReader: ~Copyable {
       throw RecordError("unsupported schema \(schema) of records; this apnscope reads schema \(CaptureRecord.schema)")
     }
     endSegment(&sink)
-    if !Self.continues(fields) {
+    if !fields.continuesRun {
       file += 1
       mayRestart = true
     }
@@ -491,21 +465,8 @@ public struct RecordReader: ~Copyable {
     sink.receive(record)
   }
 
-  private static func errorResponse(_ fields: RecordFields) throws(RecordError) -> ErrorResponseRecord {
-    let status = ErrorResponse.Status(rawValue: UInt8(try fields.number("status", most: 255) ?? 0))
-    let response = ErrorResponse(
-      command: UInt8(try fields.number("command", most: 255) ?? 8), status: status,
-      identifier: UInt32(try fields.number("identifier") ?? 0))
-    let latency = fields.milliseconds("latency_ms").flatMap { Int64(exactly: ($0 * 1e6).rounded()) }
-    return ErrorResponseRecord(
-      place: try fields.place(), response: response, notification: try fields.number("notification"),
-      accepted: try fields.number("accepted"), discarded: try fields.number("discarded"),
-      latencyNanoseconds: latency, candidates: try fields.number("candidates") ?? 1,
-      isAmbiguous: fields.flag("ambiguous") ?? false)
-  }
-
   private mutating func errorResponse(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
-    var record = try Self.errorResponse(fields)
+    var record = try fields.errorResponse()
     record.place.connection = try begin(record.place.connection, record.place.time, &sink)
     endSegment(&sink)
     open[record.place.connection]?.errorResponses += 1
@@ -582,7 +543,7 @@ public struct RecordReader: ~Copyable {
   }
 
   private mutating func connection(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
-    var record = try Self.connection(fields)
+    var record = try fields.connection()
     record.connection = try begin(record.connection, record.opened, &sink)
     endSegment(&sink)
     let counts = open.removeValue(forKey: record.connection)
@@ -597,61 +558,4 @@ public struct RecordReader: ~Copyable {
     sink.receive(record)
   }
 
-  private static func connection(_ fields: RecordFields) throws(RecordError) -> ConnectionRecord {
-    var fates = FateCounts()
-    fates.accepted = try fields.number("accepted") ?? 0
-    fates.rejected = try fields.number("rejected") ?? 0
-    fates.discarded = try fields.number("discarded") ?? 0
-    fates.unknown = try fields.number("unknown") ?? 0
-    var record = ConnectionRecord(
-      connection: try fields.required("connection"), file: try fields.number("file", most: maximumFiles),
-      flow: fields.text("flow"), service: fields.text("service").flatMap(Service.init) ?? .unknown,
-      otherProtocol: fields.text("protocol").flatMap(OtherProtocol.init),
-      client: fields.text("client").flatMap { Endpoint($0) }, server: fields.text("server").flatMap { Endpoint($0) },
-      opened: try fields.time("opened"), closed: try fields.time("closed"),
-      end: fields.text("end").flatMap(ConnectionRecord.End.init) ?? .captureEnd, tls: try tls(fields),
-      clientBytes: try fields.number("client_bytes", most: maximumBytes) ?? 0,
-      serverBytes: try fields.number("server_bytes", most: maximumBytes) ?? 0,
-      missingBytes: try fields.number("missing_bytes", most: maximumBytes) ?? 0,
-      notifications: try fields.number("notifications") ?? 0,
-      errorResponses: try fields.number("error_responses") ?? 0,
-      feedbackTuples: try fields.number("feedback_tuples") ?? 0, fates: fates,
-      conflictingBytes: try fields.number("conflicting_bytes", most: maximumBytes) ?? 0,
-      // Records of 0.1.0 name limits by their options, with hyphens.
-      limits: fields.list("limits").compactMap { LimitKind(rawValue: $0.replacing("-", with: "_")) })
-    let missing = fields.list("not_captured")
-    record.notCaptured.start = missing.contains("start")
-    // Records of 0.1.0 lack this field.
-    if missing.contains("client_end") || missing.isEmpty && record.end == .captureEnd {
-      let until = try fields.time("client_until")
-      record.notCaptured.client = ConnectionRecord.OpenEnd(
-        since: try fields.time("client_last"), until: until.isKnown ? until : nil)
-    }
-    if missing.contains("server_end") { record.notCaptured.server = ConnectionRecord.OpenEnd() }
-    record.alsoSeenAs = fields.ends("also_seen_as")
-    record.http2 = try fields.http2Summary()
-    record.preamble = fields.text("preamble").flatMap(Preamble.init)
-    record.isOnKnownPort = [record.client, record.server].contains { end in
-      end.map { Service.ofPorts[$0.port] != nil } ?? false
-    }
-    return record
-  }
-
-  private static func tls(_ fields: RecordFields) throws(RecordError) -> TLSSummary? {
-    guard fields.flag("tls") == true else { return nil }
-    var summary = TLSSummary()
-    summary.version = fields.text("tls.version").flatMap(TLSVersion.init)
-    summary.suite = fields.text("tls.cipher_suite").flatMap(CipherSuite.init(name:))
-    summary.isDecrypted = fields.flag("tls.decrypted") ?? true
-    summary.problem = fields.text("tls.problem")
-    summary.isWhole = summary.isDecrypted && summary.problem == nil
-    summary.clientSubject = fields.text("tls.client_subject")
-    summary.isResumed = fields.flag("tls.resumed")
-    summary.alert = fields.text("tls.alert")
-    summary.chosenProtocol = fields.text("tls.alpn")
-    let ends = try fields.time("tls.certificate_ends")
-    if ends.isKnown { summary.certificateEnds = Int(ends.nanoseconds / 1_000_000_000) }
-    summary.environment = fields.text("tls.environment").flatMap(ProviderEnvironment.init)
-    return summary
-  }
 }
