@@ -73,6 +73,8 @@ public protocol ConnectionHandler {
   mutating func receiveLossOfSettings()
   /// Entries of a side's table are lost, and no bytes are missing: a block broke a rule or exceeded a limit.
   mutating func receiveLossOfTable(of side: FrameReader.Side)
+  /// PRIORITY, which RFC 9113 section 5.3 deprecates.
+  mutating func receivePriority(_ origin: FrameOrigin)
   /// PING.
   mutating func receive(ping: UInt64, isAcknowledgement: Bool, _ origin: FrameOrigin)
   /// A rule was broken.
@@ -90,6 +92,7 @@ public protocol ConnectionHandler {
 
 extension ConnectionHandler {
   public mutating func receiveLossOfTable(of side: FrameReader.Side) {}
+  public mutating func receivePriority(_ origin: FrameOrigin) {}
   public var isFull: Bool { false }
 }
 
