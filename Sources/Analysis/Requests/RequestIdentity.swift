@@ -58,10 +58,7 @@ extension ProviderNotificationRecord {
       case .device where request.token.isPresent: ContentKey(bytes(of: request.token), in: .present)
       default: ContentKey(bytes(of: targetField), in: .path)
       }
-    guard isRecognisable else {
-      let own = ContentKey(high: UInt64(truncatingIfNeeded: place.connection), low: UInt64(truncatingIfNeeded: index))
-      return (ContentKey(.uncertain, own, isMalformed: true), target, payload)
-    }
+    guard isRecognisable else { return (ContentKey(ofSending: index, on: place.connection), target, payload) }
     return (ContentKey(target, payload, isMalformed: false), target, payload)
   }
 
@@ -84,5 +81,11 @@ extension ContentKey {
   /// Contexts of what is no token.
   fileprivate static let broadcast = ContentKey(high: 0, low: 3)
   fileprivate static let path = ContentKey(high: 0, low: 4)
-  fileprivate static let uncertain = ContentKey(high: 0, low: 5)
+  private static let uncertain = ContentKey(high: 0, low: 5)
+
+  /// The key of one sending, which no other has: that of a notification that cannot be recognised.
+  init(ofSending index: Int, on connection: Int) {
+    let own = ContentKey(high: UInt64(truncatingIfNeeded: connection), low: UInt64(truncatingIfNeeded: index))
+    self.init(.uncertain, own, isMalformed: true)
+  }
 }

@@ -62,8 +62,8 @@ struct NotificationIdentity: ~Escapable {
     return (hasPayload ? digest : digest.byteSwapped) | 1
   }
 
-  /// The keys of the notification, and of its token and payload alone. A notification that is not recognisable has a key
-  /// like any other, which it shares with those that lack the same.
+  /// The keys of the notification, and of its token and payload alone. That of a notification that is not recognisable
+  /// says nothing: those that lack the same share it.
   var keys: (notification: ContentKey, token: ContentKey, payload: ContentKey) {
     // Absent and empty tokens differ.
     let token = ContentKey(token, in: hasToken ? .present : .absent)

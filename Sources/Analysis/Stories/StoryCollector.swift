@@ -127,7 +127,9 @@ package final class StoryCollector: RecordSink {
     let identity = NotificationIdentity(fields, frame, isMalformed: isMalformed)
     if identity.isRecognisable { row.flags.insert(.isRecognisable) }
     let keys = identity.keys
-    (row.content, row.token) = (keys.notification, keys.token)
+    // Equal payloads without a token are not known to be one notification.
+    row.content = identity.isRecognisable ? keys.notification : ContentKey(ofSending: index, on: place.connection)
+    row.token = keys.token
     do throws(UnnamedFile.Failure) {
       if fields.token.isPresent { row.tokenPlace = try contents.keep(token, key: row.token) }
       if fields.payload.isPresent { row.payloadPlace = try contents.keep(payload, key: keys.payload) }
