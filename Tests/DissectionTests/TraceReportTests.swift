@@ -17,7 +17,7 @@ struct TraceReportTests {
     arguments: seeds(6, of: 20))
   func bins(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
-    var bins = TimeBins(limit: 32)
+    var bins = TimeBins<CountBin>(limit: 32)
     var times: [Int64] = []
     let width = Int64.random(in: 1...1 << 60, using: &random)
     for _ in 0..<500 {
@@ -36,6 +36,27 @@ struct TraceReportTests {
     coarse.join(to: bins.exponent + 2)
     #expect(coarse.bins.reduce(0) { $0 + $1.count } == 500)
     #expect(coarse.counts(like: coarse) == coarse.bins.map(\.count))
+  }
+
+  @Test("Times to answers are in the bin of their time, however often bins are joined", arguments: seeds(4, of: 20))
+  func latencies(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var bins = TimeBins<LatencyBin>(limit: 8)
+    var answers: [(time: Int64, latency: Int64)] = []
+    for _ in 0..<60 {
+      let answer = (Int64.random(in: 0...1 << 40, using: &random), Int64.random(in: 1_000...50_000_000, using: &random))
+      answers.append(answer)
+      bins.change(at: Timestamp(nanoseconds: answer.0)) { $0.add(nanoseconds: answer.1) }
+    }
+    for (index, bin) in bins.bins.enumerated() {
+      let number = bins.first + Int64(index)
+      let own = answers.filter { $0.time >> Int64(bins.exponent) == number }.map(\.latency)
+      #expect(bin.histogram?.count ?? 0 == own.count)
+      // To three digits.
+      if let most = own.max(), let histogram = bin.histogram {
+        #expect(abs(Double(histogram.maximum) - Double(most) / 1e3) <= Double(most) / 1e6 + 1)
+      }
+    }
   }
 
   @Test("Feedback is counted, and has the time of its first and last tuple") func feedback() throws {
@@ -197,7 +218,7 @@ struct TraceReportTests {
 
   @Test("The ends of the time that can be told are bins like others")
   func extremes() {
-    var bins = TimeBins(limit: 4)
+    var bins = TimeBins<CountBin>(limit: 4)
     for time in [Int64.max, Int64.min + 1, 0, -1] { bins.add(1, bytes: 0, at: Timestamp(nanoseconds: time)) }
     #expect(bins.bins.reduce(0) { $0 + $1.count } == 4)
     #expect(bins.bins.count <= 4)

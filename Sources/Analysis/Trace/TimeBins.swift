@@ -1,15 +1,46 @@
+import Measurement
 import PacketCapture
 
-/// Counts over equal bins of time, for a trace of any length: when there are too many bins, each two become one.
+/// The content of a bin of time.
+protocol TimeBin: Sendable {
+  init()
+  /// Adds the content of a neighbour.
+  mutating func join(_ other: Self)
+}
+
+/// A count, and the bytes of what is counted.
+struct CountBin: TimeBin, Equatable {
+  var count = 0
+  var bytes = 0
+
+  mutating func join(_ other: CountBin) {
+    count &+= other.count
+    bytes &+= other.bytes
+  }
+}
+
+/// Times to answers.
+struct LatencyBin: TimeBin {
+  /// `nil`: none.
+  private(set) var histogram: LatencyHistogram?
+
+  mutating func add(nanoseconds: Int64) {
+    var known = histogram.take() ?? LatencyHistogram(.milliseconds)
+    known.record(Int(nanoseconds / 1_000))
+    histogram = known
+  }
+
+  mutating func join(_ other: LatencyBin) {
+    guard let more = other.histogram else { return }
+    if histogram == nil { histogram = more } else { histogram?.merge(more) }
+  }
+}
+
+/// Contents of equal bins of time, for a trace of any length: when there are too many bins, each two become one.
 ///
 /// A bin is 2ⁿ nanoseconds long and begins at a multiple of that, so bins of two series can be added once the finer ones
 /// are joined.
-struct TimeBins: Sendable, Equatable {
-  struct Bin: Sendable, Equatable {
-    var count = 0
-    var bytes = 0
-  }
-
+struct TimeBins<Bin: TimeBin>: Sendable {
   /// The most bins; when they are exceeded, bins are joined.
   private let limit: Int
   /// A bin's length is 2 to this.
@@ -24,11 +55,11 @@ struct TimeBins: Sendable, Equatable {
 
   init(limit: Int = 512) { self.limit = limit }
 
+  /// Changes the bin of a time.
   @inline(__always)
-  mutating func add(_ count: Int, bytes: Int, at time: Timestamp) {
+  mutating func change(at time: Timestamp, _ change: (inout Bin) -> Void) {
     if time.nanoseconds < start || time.nanoseconds > last { move(to: time.nanoseconds) }
-    bins[current].count &+= count
-    bins[current].bytes &+= bytes
+    change(&bins[current])
   }
 
   @inline(never)
@@ -63,17 +94,6 @@ struct TimeBins: Sendable, Equatable {
   /// Makes bins longer, until they are 2 to this.
   mutating func join(to exponent: Int) { while self.exponent < exponent { join() } }
 
-  /// The counts aligned with the bins of another series, whose bins have the same length; counts outside of that series
-  /// are dropped.
-  func counts(like other: TimeBins) -> [Int] {
-    var counts = [Int](repeating: 0, count: other.bins.count)
-    for (index, bin) in bins.enumerated() where bin.count > 0 {
-      let place = Int(clamping: first - other.first) + index
-      if counts.indices.contains(place) { counts[place] += bin.count }
-    }
-    return counts
-  }
-
   /// Joins every two bins into one.
   private mutating func join() {
     var joined: [Bin] = []
@@ -81,12 +101,34 @@ struct TimeBins: Sendable, Equatable {
     for (index, bin) in bins.enumerated() {
       let number = (first + Int64(index)) >> 1
       if joined.isEmpty || number != (first >> 1) + Int64(joined.count - 1) { joined.append(Bin()) }
-      joined[joined.count - 1].count &+= bin.count
-      joined[joined.count - 1].bytes &+= bin.bytes
+      joined[joined.count - 1].join(bin)
     }
     bins = joined
     first >>= 1
     exponent += 1
     (start, last) = (.max, .min)
+  }
+}
+
+extension TimeBins: Equatable where Bin: Equatable {}
+
+extension TimeBins<CountBin> {
+  @inline(__always)
+  mutating func add(_ count: Int, bytes: Int, at time: Timestamp) {
+    change(at: time) { bin in
+      bin.count &+= count
+      bin.bytes &+= bytes
+    }
+  }
+
+  /// The counts aligned with the bins of another series, whose bins have the same length; counts outside of that series
+  /// are dropped.
+  func counts(like other: Self) -> [Int] {
+    var counts = [Int](repeating: 0, count: other.bins.count)
+    for (index, bin) in bins.enumerated() where bin.count > 0 {
+      let place = Int(clamping: first - other.first) + index
+      if counts.indices.contains(place) { counts[place] += bin.count }
+    }
+    return counts
   }
 }

@@ -27,9 +27,11 @@ public struct TraceInspection: RecordSink {
   private let stories: StoryCollector?
   private var inspection: Inspection
   private var report = TraceReport()
-  private var sent = TimeBins()
-  private var errors = TimeBins()
-  private var feedback = TimeBins()
+  private var sent = TimeBins<CountBin>()
+  private var errors = TimeBins<CountBin>()
+  private var feedback = TimeBins<CountBin>()
+  /// Of answers over HTTP/2, by when they came. Histograms are large, so there are few bins.
+  private var latencies = TimeBins<LatencyBin>(limit: 64)
   private var open = Tallies(blank: Tally())
   /// Tallies of the connections that the inspection lists, in its order.
   private var ended: [Tally] = []
@@ -61,7 +63,7 @@ public struct TraceInspection: RecordSink {
     /// Bytes of its notifications' frames.
     var frameBytes = 0
     var errorResponses = 0
-    var sent = TimeBins(limit: 256)
+    var sent = TimeBins<CountBin>(limit: 256)
     var hasTimeline = false
   }
 
@@ -172,9 +174,11 @@ public struct TraceInspection: RecordSink {
     stories?.receive(record)
     guard isSelected else { return }
     noteRecord(record.place)
-    guard case .response(let response) = record, response.notification != nil, let status = response.status,
-      !(200...299).contains(status)
-    else { return }
+    guard case .response(let response) = record, response.notification != nil else { return }
+    if let latency = response.latencyNanoseconds, record.place.time.isKnown {
+      latencies.change(at: record.place.time) { $0.add(nanoseconds: latency) }
+    }
+    guard let status = response.status, !(200...299).contains(status) else { return }
     if let index = open.index(of: record.place.connection) { open[index].errorResponses += 1 }
     if record.place.time.isKnown { errors.add(1, bytes: 0, at: record.place.time) }
   }
@@ -399,6 +403,7 @@ public struct TraceInspection: RecordSink {
       report.errorResponses = errors.counts(like: sent)
       report.feedbackTuples = feedback.counts(like: sent)
     }
+    report.latencies = latencySeries
     report.errorTimesS = errorTimes.map(seconds)
     report.connections = ended.map { tally in
       var connection = TraceReport.Connection()
@@ -415,6 +420,21 @@ public struct TraceInspection: RecordSink {
       }
       return connection
     }
+  }
+
+  private var latencySeries: TraceReport.Latencies? {
+    guard first.isKnown, latencies.bins.contains(where: { $0.histogram != nil }) else { return nil }
+    let width = Double(Int64(1) << Int64(latencies.exponent))
+    var series = TraceReport.Latencies()
+    series.widthS = width / 1e9
+    series.fromS = (Double(latencies.first) * width - Double(first.nanoseconds)) / 1e9
+    for bin in latencies.bins {
+      let histogram = bin.histogram
+      series.counts.append(histogram?.count ?? 0)
+      series.p50Ms.append(histogram.map { Double($0.quantile(0.5)) / 1e3 })
+      series.p99Ms.append(histogram.map { Double($0.quantile(0.99)) / 1e3 })
+    }
+    return series
   }
 
   /// Since the trace's start; `nil` when it is not known.

@@ -18,6 +18,8 @@ public struct TraceReport: Sendable, Equatable, Codable {
   /// Error responses and feedback tuples in the bins of `sent`.
   public var errorResponses: [Int] = []
   public var feedbackTuples: [Int] = []
+  /// Times from notifications to their answers over HTTP/2, by when the answers came; `nil` without any.
+  public var latencies: Latencies?
   /// The connections that the inspection lists, in its order.
   public var connections: [Connection] = []
   /// Times of the error responses that the inspection lists, in its order; in seconds since the start.
@@ -59,6 +61,19 @@ public struct TraceReport: Sendable, Equatable, Codable {
     public var widthS = 1.0
     public var counts: [Int] = []
     public var bytes: [Int] = []
+    package init() {}
+  }
+
+  /// Times to answers in equal bins of time.
+  public struct Latencies: Sendable, Equatable, Codable {
+    /// The beginning of the first bin in seconds since the start, which may be negative.
+    public var fromS = 0.0
+    public var widthS = 1.0
+    /// The answers of each bin.
+    public var counts: [Int] = []
+    /// The median of each bin in milliseconds, and the value that 99 % of its answers do not exceed; `nil` without any.
+    public var p50Ms: [Double?] = []
+    public var p99Ms: [Double?] = []
     package init() {}
   }
 

@@ -54,6 +54,7 @@ extension TracePage {
       blocks.append(.table(table))
       blocks += more(than: min(max(1, rows), requests.answers.count), of: requests.answers.count, "kinds of answers")
     }
+    if let latencyChart { blocks.append(.chart(latencyChart)) }
     var times = Table([
       .init(""), .init("count", .right), .init("p50", .right), .init("p99", .right), .init("max", .right),
     ])
@@ -76,6 +77,23 @@ extension TracePage {
       blocks.append(.values(values.map { Value($0.name, Prose(ControlCharacters.escaped($0.text))) }))
     }
     return blocks.isEmpty ? [] : [Section("Answers and streams", blocks)]
+  }
+
+  /// Times to answers over the time of the recording; `nil` without any.
+  private var latencyChart: Chart? {
+    guard let series = report.latencies else { return nil }
+    func points(_ values: [Double?]) -> [Point] {
+      zip(values, series.counts).enumerated().compactMap { index, bin in
+        bin.0.map {
+          Point(series.fromS + (Double(index) + 0.5) * series.widthS, $0, note: counted(bin.1, "answer"))
+        }
+      }
+    }
+    return Chart(
+      title: "Time to the answer", x: time, y: Axis("milliseconds", unit: .milliseconds),
+      marks: [
+        .line("p50", points(series.p50Ms), color: .blue), .line("p99", points(series.p99Ms), color: .vermillion),
+      ], height: 110)
   }
 
   var requestGlossary: Section {
