@@ -178,13 +178,18 @@ extension Dissector {
           SettingsRecord(
             place: place(origin, connection), direction: Direction(origin.side),
             values: values(of: settings))))
-    case .ping: break
+    case .ping(let data, let isAcknowledgement, let origin):
+      reader.note(
+        ping: data, isAcknowledgement: isAcknowledgement, origin.side, Timestamp(nanoseconds: origin.arrival.time))
     case .violation(let violation, let origin): report(violation.description, origin, connection)
     case .missing(let origin, let losesTable):
+      reader.noteLoss()
       if losesTable { reader.noteTableLoss(origin.side) }
       report(gap: origin, reader.gapReason, losesTable: losesTable, connection)
     case .tableLost(let side): reader.noteTableLoss(side)
-    case .unread(let cause, let origin): report(cause, origin, reader.gapReason, connection)
+    case .unread(let cause, let origin):
+      reader.noteLoss()
+      report(cause, origin, reader.gapReason, connection)
     }
   }
 

@@ -1,5 +1,6 @@
 import Bytes
 import HTTP2
+import PacketCapture
 import ProviderAPI
 import PushModel
 import Records
@@ -28,6 +29,7 @@ final class HTTP2Reader {
   private var rejections = RejectionCounts()
   /// How often each side's header table was lost.
   private var tableLosses = (client: 0, server: 0)
+  private var pings = PingTimes()
   /// Why the bytes are missing that the session learns of now.
   var gapReason = GapRecord.Reason.lost
   /// The stream offsets of the next bytes.
@@ -96,6 +98,17 @@ final class HTTP2Reader {
     return tokens[number - 1]
   }
 
+  func note(ping data: UInt64, isAcknowledgement: Bool, _ side: HTTP2Side, _ time: Timestamp) {
+    switch (side, isAcknowledgement) {
+    case (.client, false): pings.note(sent: data, time)
+    case (.server, true): pings.note(answer: data, time)
+    case (.client, true), (.server, false): break
+    }
+  }
+
+  /// Frames of either side may be missing.
+  func noteLoss() { pings.miss() }
+
   func noteTableLoss(_ side: HTTP2Side) {
     if side == .client { tableLosses.client += 1 } else { tableLosses.server += 1 }
   }
@@ -140,9 +153,45 @@ final class HTTP2Reader {
     summary.firstStreamLimit = session.firstStreamLimit
     summary.lastStreamLimit = session.streamLimit
     (summary.goAways, summary.resets) = (session.goAways, session.resets)
+    (summary.literalTokens, summary.literalTokenBytes) = session.literalTokens
+    summary.priorityFrames = session.priorityFrames
+    summary.pings = pings.summary
     (summary.clientTableLosses, summary.serverTableLosses) = tableLosses
     return summary
   }
+}
+
+/// The client's PING frames, and the time to their answers.
+///
+/// An answer repeats the data of its PING, and clients often send the same data each time: once frames may be missing,
+/// no answer is known to be of the PING before it.
+private struct PingTimes {
+  /// The most that wait for an answer. Beyond it the oldest has none.
+  private static let limit = 64
+
+  private(set) var summary = HTTP2Summary.Pings()
+  private var open: [(data: UInt64, time: Timestamp)] = []
+  private var mayMiss = false
+
+  mutating func note(sent data: UInt64, _ time: Timestamp) {
+    summary.sent += 1
+    guard !mayMiss else { return }
+    if open.count == Self.limit { open.removeFirst() }
+    open.append((data, time))
+  }
+
+  mutating func note(answer data: UInt64, _ time: Timestamp) {
+    // Any answer shows that the server is there.
+    if time.isKnown, time > summary.lastAnswer { summary.lastAnswer = time }
+    guard let place = open.firstIndex(where: { $0.data == data }) else { return }
+    summary.answered += 1
+    let sent = open.remove(at: place)
+    guard let length = time.nanoseconds(since: sent.time), length >= 0 else { return }
+    summary.leastNanoseconds = min(summary.leastNanoseconds ?? length, length)
+    summary.greatestNanoseconds = max(summary.greatestNanoseconds ?? length, length)
+  }
+
+  mutating func miss() { (open, mayMiss) = ([], true) }
 }
 
 /// Rejected notifications by reason.

@@ -79,6 +79,11 @@ public struct ProviderSession: Sendable {
   public var providerTokens: [Result<ProviderToken, ProviderToken.Problem>] { state.tokens.list }
   /// Whether `providerTokens` are all that the connection has used: none can be missing, or is beyond the limit.
   public var areProviderTokensCounted: Bool { state.tokens.isComplete }
+  /// The requests whose provider token was sent in full and added to no header table, and the bytes of these values as
+  /// they were coded.
+  public var literalTokens: (count: Int, bytes: Int) { state.tokens.literals }
+  /// The PRIORITY frames of the client.
+  public var priorityFrames: Int { state.priorityFrames }
   /// The use of the connection; `nil` before the first request whose path is known.
   public var service: Service? { state.service }
   /// The most streams that were open at once; `nil` if frames may be missing.

@@ -85,7 +85,7 @@ struct RequestReading {
     case 13 where name.holds("authorization", at: 0):
       // A credential: it is in no range, and a second one in no list.
       guard isFirst(.trust, isKnown, &request), isKnown else { return }
-      switch tokens.use(value, field.origin) {
+      switch tokens.use(value, field) {
       // Another scheme, or a token without one: nobody can say what it is taken for.
       case .none: request.uncertain.insert(.trust)
       case .token(let place, let isNumbered):

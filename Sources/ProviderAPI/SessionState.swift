@@ -94,6 +94,7 @@ struct SessionState: Sendable, ConnectionHandler {
   private(set) var areSettingsKnown = true
   private(set) var goAways = 0
   private(set) var resets = 0
+  private(set) var priorityFrames = 0
 
   private var exchanges: [Exchange] = []
   /// The bytes kept of all open requests and answers.
@@ -545,6 +546,8 @@ struct SessionState: Sendable, ConnectionHandler {
   mutating func receiveLossOfSettings() { (areSettingsKnown, areStreamsCounted) = (false, false) }
 
   mutating func receiveLossOfTable(of side: FrameReader.Side) { post(.tableLost(side)) }
+
+  mutating func receivePriority(_ origin: FrameOrigin) { if origin.side == .client { priorityFrames += 1 } }
 
   mutating func receive(ping: UInt64, isAcknowledgement: Bool, _ origin: FrameOrigin) {
     post(.ping(ping, isAcknowledgement: isAcknowledgement, origin))

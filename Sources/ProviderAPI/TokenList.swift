@@ -19,6 +19,8 @@ struct TokenList: Sendable {
   private(set) var isComplete: Bool
   /// The tokens at the beginning of the list that no unknown one precedes.
   private var numbered = 0
+  /// The uses that were coded in full and added to no header table, and their bytes.
+  private(set) var literals = (count: 0, bytes: 0)
 
   /// How a request uses one.
   enum Use: Sendable {
@@ -50,10 +52,18 @@ struct TokenList: Sendable {
   mutating func miss() { isComplete = false }
 
   /// Whether a value is a provider token, or has the form of one, and which.
-  mutating func use(_ value: RawSpan, _ origin: FieldList.Origin) -> Use {
-    if origin == latest.origin, origin != .literal { return latest.use }
-    let use = find(value)
-    latest = (origin, use)
+  mutating func use(_ value: RawSpan, _ field: FieldList.Field) -> Use {
+    let use: Use
+    if field.origin == latest.origin, field.origin != .literal {
+      use = latest.use
+    } else {
+      use = find(value)
+      latest = (field.origin, use)
+    }
+    if field.codedLength > 0, case .token = use {
+      literals.count += 1
+      literals.bytes += Int(field.codedLength)
+    }
     return use
   }
 

@@ -298,7 +298,7 @@ struct RequestFindingTests {
     ])
   func silence(pause: Double, wait: Double, expected: Int) {
     func count(
-      _ end: ConnectionRecord.End, closed: Bool = true,
+      _ end: ConnectionRecord.End, closed: Bool = true, answersPing: Double? = nil,
       change: @escaping (inout RequestRecording<Inspection>) -> Void = { _ in }
     ) -> Int {
       var recording = RequestRecording(Inspection())
@@ -307,7 +307,9 @@ struct RequestFindingTests {
       recording.send(on: 1, at: 1 + pause)
       recording.send(on: 1, at: 1 + pause)
       change(&recording)
-      recording.end(1, at: closed ? 1 + pause + wait : nil, end)
+      recording.end(1, at: closed ? 1 + pause + wait : nil, end) {
+        if let answersPing { $0.http2?.pings.lastAnswer = RequestRecording<Inspection>.time(answersPing) }
+      }
       recording.finish(at: 1 + pause + wait)
       return recording.sink.finish().findings.first { $0.kind == .silentAfterIdle }?.count ?? 0
     }
@@ -315,6 +317,34 @@ struct RequestFindingTests {
     #expect(count(.serverRST) == 0)
     #expect(count(.clientFIN) { $0.gap(.server, on: 1, at: 50) } == 0)
     #expect(count(.clientFIN) { $0.goAway(99, on: 1, at: 1 + pause) } == 0)
+    // A PING that is answered after the pause shows that the connection is not dead.
+    #expect(count(.clientFIN, answersPing: 1 + pause) == 0 && count(.clientFIN, answersPing: 1) == expected)
+  }
+
+  @Test("PRIORITY frames are found")
+  func priority() {
+    func count(_ frames: Int) -> Int {
+      Self.count(.prioritySent) {
+        $0.send(on: 1, at: 1)
+        $0.end(1, at: 2) { $0.http2?.priorityFrames = frames }
+      }
+    }
+    #expect(count(3) == 3 && count(0) == 0)
+  }
+
+  @Test(
+    "Provider tokens in full are found from 20 notifications on, all with one, if they are most of the header bytes",
+    arguments: [(20, 20, 41, 20), (19, 19, 41, 0), (20, 20, 34, 0), (20, 20, 35, 20), (20, 19, 60, 0)])
+  func literalTokens(notifications: Int, literal: Int, bytes: Int, expected: Int) {
+    // Each notification has 68 bytes beside its payload.
+    let found = Self.count(.providerTokenNotIndexed) {
+      for number in 0..<notifications { $0.send(on: 1, at: Double(number)) }
+      $0.end(1, at: 90) {
+        $0.http2?.literalTokens = literal
+        $0.http2?.literalTokenBytes = bytes * notifications
+      }
+    }
+    #expect(found == expected)
   }
 
   @Test("TLS 1.2 without ALPN is found where the handshake shows it")

@@ -29,6 +29,8 @@ struct ConnectionRequests {
   /// Notifications and answers.
   var notifications = 0
   var badDeviceTokens = 0
+  /// The bytes of selected notifications without their payloads, where they are known.
+  var headerBytes = 0
   /// Bytes of the gateway, or of either side, are missing.
   var lacksAnswers = false
   var hasGap = false

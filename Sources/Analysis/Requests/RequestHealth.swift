@@ -122,6 +122,8 @@ struct RequestHealth {
     let isSilent =
       record.end != .serverFIN && record.end != .serverRST && !requests.lacksAnswers && record.serverBytes > 0
     guard isSelected, isSilent, let pause = requests.afterPause, silences.count < limit else { return }
+    // An answer to a PING shows that the connection is not dead.
+    if let answered = record.http2?.pings.lastAnswer, answered.isKnown, answered >= pause.from { return }
     // Until the connection's end, or else the recording's.
     if record.closed.isKnown {
       guard let length = record.closed.nanoseconds(since: pause.from), length >= Self.silence else { return }

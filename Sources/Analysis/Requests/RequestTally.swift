@@ -20,6 +20,8 @@ struct RequestTally {
 
   /// Reasons that are counted apart; clients cannot choose them, but a recording may be of anything.
   private static let maximumKinds = 256
+  /// The fewest notifications of a connection whose tokens are said to be sent in full.
+  private static let fewestLiteralTokens = 20
   /// Counted instead of further ones.
   private static let otherKind = "other"
 
@@ -76,19 +78,22 @@ struct RequestTally {
       counts.streamLimitLowest = min(counts.streamLimitLowest ?? streamLimit, streamLimit)
       counts.streamLimitHighest = max(counts.streamLimitHighest ?? streamLimit, streamLimit)
     }
-    noteHeaders(record)
+    if let bytes = Self.headerBytes(of: record) {
+      headerBytes.record(bytes)
+      open[connection]?.headerBytes += bytes
+    }
     noteAge(record, &findings)
     for kind in found { findings.note(kind.kind, packet: packet) }
     for kind in fields.findings(record, verdict) { findings.note(kind, packet: packet) }
   }
 
-  /// The bytes of a whole request that are not its payload's.
-  private mutating func noteHeaders(_ record: borrowing ProviderNotificationRecord) {
+  /// The bytes of a whole request that are not its payload's; `nil` if some may be missing.
+  private static func headerBytes(of record: borrowing ProviderNotificationRecord) -> Int? {
     let request = record.request
     guard record.started.isKnown || request.started != nil, request.completion == .complete,
       !request.uncertain.contains(.payload), record.place.length >= request.payloadLength
-    else { return }
-    headerBytes.record(record.place.length - request.payloadLength)
+    else { return nil }
+    return record.place.length - request.payloadLength
   }
 
   private mutating func noteAge(_ record: borrowing ProviderNotificationRecord, _ findings: inout Findings) {
@@ -199,6 +204,14 @@ struct RequestTally {
     counts.fates.discarded += counted.fates.discarded
     counts.fates.unknown += counted.fates.unknown
     if record.service == .gateway { perConnection.record(counted.notifications) }
+    notePings(summary.pings)
+    if summary.priorityFrames > 0 { findings.note(.prioritySent, count: summary.priorityFrames, packet: 0) }
+    // With the bytes of the frames' headers, which no table makes fewer.
+    if requests.notifications >= Self.fewestLiteralTokens, summary.literalTokens >= requests.notifications,
+      summary.literalTokenBytes > requests.headerBytes / 2
+    {
+      findings.note(.providerTokenNotIndexed, count: requests.notifications, packet: 0)
+    }
     if requests.leavesStreamsUnused { findings.note(.streamsUnused, packet: 0) }
     if let over = requests.overLimit, !requests.hasGap, record.missingBytes == 0, record.limits.isEmpty {
       findings.note(.streamLimitExceeded, count: over.count, packet: over.packet)
@@ -207,6 +220,15 @@ struct RequestTally {
     if let tls = record.tls, tls.version == .tls12, tls.chosenProtocol == nil, tls.suite != nil, !missing.start {
       findings.note(.tls12WithoutALPN, packet: 0)
     }
+  }
+
+  private mutating func notePings(_ pings: HTTP2Summary.Pings) {
+    guard pings.sent > 0 else { return }
+    counts.pings = (counts.pings ?? 0) + pings.sent
+    counts.pingsAnswered = (counts.pingsAnswered ?? 0) + pings.answered
+    let times = [pings.leastNanoseconds, pings.greatestNanoseconds].compactMap { $0.map { Double($0) / 1e6 } }
+    counts.pingMsLeast = ([counts.pingMsLeast].compactMap { $0 } + times).min()
+    counts.pingMsGreatest = ([counts.pingMsGreatest].compactMap { $0 } + times).max()
   }
 
   // MARK: the report

@@ -42,6 +42,8 @@ public struct FieldList: Sendable {
     public var isValueKnown: Bool
     /// What else has the same value.
     public var origin: Origin
+    /// The bytes of the value in the block, with its length, if it is a literal that is in no table; else 0.
+    public internal(set) var codedLength: UInt32 = 0
 
     var name: Range<Int> { Int(nameStart)..<Int(nameStart &+ nameLength) }
     var value: Range<Int> { Int(valueStart)..<Int(valueStart &+ valueLength) }

@@ -197,6 +197,7 @@ public struct HPACKDecoder: Sendable {
       }
     }
     var origin = FieldList.Origin.literal
+    let start = offset
     let value: Range<Int>
     if representation != .incremental, let name, Self.isLongLived(list.storage.rawBytes.extracting(name)) {
       let coded = try codedString(block, &offset)
@@ -211,8 +212,10 @@ public struct HPACKDecoder: Sendable {
       list.used = before
       return
     }
-    list.fields.append(
-      .init(name: name ?? 0..<0, value: value, representation, isNameKnown: name != nil, origin: origin))
+    var field = FieldList.Field(
+      name: name ?? 0..<0, value: value, representation, isNameKnown: name != nil, origin: origin)
+    if representation != .incremental { field.codedLength = UInt32(truncatingIfNeeded: offset - start) }
+    list.fields.append(field)
   }
 
   // MARK: strings

@@ -75,6 +75,8 @@ extension FindingKind {
     case .tls12WithoutALPN:
       connections(count == 1 ? "uses" : "use")
         + " HTTP/2 over TLS 1.2 without ALPN, which HTTP/2 requires"
+    case .prioritySent:
+      some("PRIORITY frame was", "PRIORITY frames were") + " sent, which APNs ignores and asks not to send"
     case .providerTokenOld:
       notifications("were") + " sent with a provider token over 55 minutes old: APNs refuses those over an hour"
     case .providerTokenInFuture:
@@ -86,6 +88,10 @@ extension FindingKind {
     case .providerTokenPerConnection:
       connections(count == 1 ? "has" : "have")
         + " a provider token of \(count == 1 ? "its" : "their") own, issued less than 20 minutes from another's: one token serves all"
+    case .providerTokenNotIndexed:
+      notifications(count == 1 ? "carries" : "carry")
+        + " \(count == 1 ? "its" : "their") provider token in full, which is most of "
+        + "\(count == 1 ? "its" : "their") header bytes: indexed in the header table, it is sent once a connection"
     case .pushTypeMissing: notifications(count == 1 ? "has" : "have") + " no apns-push-type"
     case .pushTypeMismatch:
       notifications(count == 1 ? "has" : "have") + " an apns-push-type that does not match the payload"

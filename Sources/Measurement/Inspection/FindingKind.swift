@@ -55,12 +55,14 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case streamLimitExceeded = "stream_limit_exceeded"
   case streamsUnused = "streams_unused"
   case tls12WithoutALPN = "tls12_without_alpn"
+  case prioritySent = "priority_sent"
 
   // Provider tokens.
   case providerTokenOld = "provider_token_old"
   case providerTokenInFuture = "provider_token_in_future"
   case providerTokenRenewedOften = "provider_token_renewed_often"
   case providerTokenPerConnection = "provider_token_per_connection"
+  case providerTokenNotIndexed = "provider_token_not_indexed"
 
   // Requests whose fields do not go together.
   case pushTypeMissing = "push_type_missing"

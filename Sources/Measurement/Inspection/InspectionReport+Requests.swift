@@ -38,6 +38,12 @@ extension InspectionReport {
     /// negative: issued later.
     public var tokenAgeLeastS: Double?
     public var tokenAgeGreatestS: Double?
+    /// PING frames of clients, and those that are known to be answered; those of connections that have ended.
+    public var pings: Int?
+    public var pingsAnswered: Int?
+    /// The shortest and the longest time from a PING to its answer.
+    public var pingMsLeast: Double?
+    public var pingMsGreatest: Double?
 
     package init() {}
 
@@ -130,6 +136,10 @@ extension InspectionReport.Requests {
     providerTokens = providerTokens.flatMap { sum in other.providerTokens.map { sum + $0 } }
     tokenAgeLeastS = [tokenAgeLeastS, other.tokenAgeLeastS].compactMap { $0 }.min()
     tokenAgeGreatestS = [tokenAgeGreatestS, other.tokenAgeGreatestS].compactMap { $0 }.max()
+    if let more = other.pings { pings = (pings ?? 0) + more }
+    if let more = other.pingsAnswered { pingsAnswered = (pingsAnswered ?? 0) + more }
+    pingMsLeast = [pingMsLeast, other.pingMsLeast].compactMap { $0 }.min()
+    pingMsGreatest = [pingMsGreatest, other.pingMsGreatest].compactMap { $0 }.max()
   }
 
   private static func merge(_ histogram: inout LatencyHistogram?, _ other: LatencyHistogram?) {

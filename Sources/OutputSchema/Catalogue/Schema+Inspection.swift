@@ -202,6 +202,13 @@ extension Schema {
       "The least age of a provider token when a notification began; negative: issued later.",
       unit: .seconds, when: "one names its time"),
     Field("token_age_greatest_s", .number, "The greatest.", unit: .seconds, when: "one names its time"),
+    Field(
+      "pings", .integer, "PING frames of clients, on connections that have ended.", when: "there are any", since: "0.3"),
+    Field("pings_answered", .integer, "Those that are known to be answered.", when: "there are `pings`", since: "0.3"),
+    Field(
+      "ping_ms_least", .number, "The shortest time from a PING to its answer.", unit: .milliseconds,
+      when: "one is known", since: "0.3"),
+    Field("ping_ms_greatest", .number, "The longest.", unit: .milliseconds, when: "one is known", since: "0.3"),
   ]
 
   private static let requestFates: [Field] = [

@@ -423,6 +423,22 @@ extension Schema {
     Field("goaways", .integer, "GOAWAY frames of the server.", when: "over HTTP/2", since: "0.3"),
     Field("resets", .integer, "RST_STREAM frames of both sides.", when: "over HTTP/2", since: "0.3"),
     Field(
+      "literal_tokens", .integer, "Requests whose provider token was sent in full and added to no header table.",
+      when: "there are any", since: "0.3"),
+    Field(
+      "literal_token_bytes", .integer, "The bytes of these values as they were coded.", unit: .bytes,
+      when: "there are any", since: "0.3"),
+    Field("priority_frames", .integer, "PRIORITY frames of the client.", when: "there are any", since: "0.3"),
+    Field("pings", .integer, "PING frames of the client.", when: "there are any", since: "0.3"),
+    Field(
+      "pings_answered", .integer, "Those that are known to be answered; none after frames may be missing.",
+      when: "there are `pings`", since: "0.3"),
+    Field("ping_answered", .time, "When the latest answer came.", when: "there is one", since: "0.3"),
+    Field(
+      "ping_ms_least", .number, "The shortest time from a PING to its answer.", unit: .milliseconds,
+      when: "one is known", since: "0.3"),
+    Field("ping_ms_greatest", .number, "The longest.", unit: .milliseconds, when: "one is known", since: "0.3"),
+    Field(
       "header_table_lost", .object(tableLosses), "How often each side's header table was lost.", when: "over HTTP/2",
       since: "0.3"),
   ]

@@ -52,6 +52,7 @@ extension Shape {
     "streams_unused":
       "A connection with 20 or more notifications had one open at a time and spent half of the time or more waiting for answers, with 100 streams or more allowed.",
     "tls12_without_alpn": "HTTP/2 is used over TLS 1.2 without negotiating it (ALPN).",
+    "priority_sent": "Clients sent PRIORITY frames, which APNs ignores and asks not to send.",
     "provider_token_old":
       "A notification was sent with a provider token over 55 minutes old; APNs refuses those over 60.",
     "provider_token_in_future":
@@ -60,6 +61,8 @@ extension Shape {
       "A connection's provider token was issued less than 20 minutes from the one before, by the same key.",
     "provider_token_per_connection":
       "Three or more connections of a provider have a provider token each, issued less than 20 minutes from another's.",
+    "provider_token_not_indexed":
+      "A connection with 20 or more notifications sent its provider token in full with each, indexed in no header table, and these values are more than half of the header bytes.",
     "push_type_missing": "A notification has no `apns-push-type`.",
     "push_type_mismatch": "A silent payload has the push type alert, or another one the type background.",
     "background_priority": "A notification of type background has priority 10, or none, which is 10.",

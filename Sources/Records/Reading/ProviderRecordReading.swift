@@ -142,8 +142,12 @@ extension RecordFields {
     }
   }
 
-  private var direction: Direction { text("direction").flatMap(Direction.init) ?? .client }
-  private var latency: Int64? { milliseconds("latency_ms").flatMap { Int64(exactly: ($0 * 1e6).rounded()) } }
+  var direction: Direction { text("direction").flatMap(Direction.init) ?? .client }
+  private var latency: Int64? { nanoseconds("latency_ms") }
+
+  private func nanoseconds(_ name: String) -> Int64? {
+    milliseconds(name).flatMap { Int64(exactly: ($0 * 1e6).rounded()) }
+  }
 
   /// The part of a connection's record that only HTTP/2 has; `nil` without.
   func http2Summary() throws(RecordError) -> HTTP2Summary? {
@@ -157,6 +161,14 @@ extension RecordFields {
     summary.lastStreamLimit = try number("stream_limit_last")
     summary.goAways = try number("goaways") ?? 0
     summary.resets = try number("resets") ?? 0
+    summary.literalTokens = try number("literal_tokens") ?? 0
+    summary.literalTokenBytes = try number("literal_token_bytes") ?? 0
+    summary.priorityFrames = try number("priority_frames") ?? 0
+    summary.pings.sent = try number("pings") ?? 0
+    summary.pings.answered = try number("pings_answered") ?? 0
+    summary.pings.lastAnswer = try time("ping_answered")
+    summary.pings.leastNanoseconds = nanoseconds("ping_ms_least")
+    summary.pings.greatestNanoseconds = nanoseconds("ping_ms_greatest")
     summary.clientTableLosses = try number("header_table_lost.client") ?? 0
     summary.serverTableLosses = try number("header_table_lost.server") ?? 0
     return summary

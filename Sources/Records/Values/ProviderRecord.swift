@@ -163,10 +163,33 @@ public struct HTTP2Summary: Sendable, Equatable {
   public var goAways = 0
   /// RST_STREAM frames of both sides.
   public var resets = 0
+  /// Requests whose provider token was sent in full and added to no header table, and the bytes of these values as they
+  /// were coded.
+  public var literalTokens = 0
+  public var literalTokenBytes = 0
+  /// PRIORITY frames of the client.
+  public var priorityFrames = 0
+  /// PING frames of the client, and their answers.
+  public var pings = Pings()
   /// How often the client's header table was lost.
   public var clientTableLosses = 0
   /// How often the server's header table was lost.
   public var serverTableLosses = 0
+
+  /// PING frames of the client, and their answers.
+  public struct Pings: Sendable, Equatable {
+    /// Those of the client that are no answers.
+    public var sent = 0
+    /// Those that are known to be answered.
+    public var answered = 0
+    /// The shortest and the longest time to an answer in nanoseconds; `nil` if none is known.
+    public var leastNanoseconds: Int64?
+    public var greatestNanoseconds: Int64?
+    /// When the latest answer came.
+    public var lastAnswer = Timestamp.none
+
+    package init() {}
+  }
 
   /// A count by name.
   public struct NamedCount: Sendable, Equatable {

@@ -256,6 +256,18 @@ extension HTTP2Summary {
     output.field("stream_limit_last", optional: lastStreamLimit)
     output.field("goaways", goAways)
     output.field("resets", resets)
+    if literalTokens > 0 {
+      output.field("literal_tokens", literalTokens)
+      output.field("literal_token_bytes", literalTokenBytes)
+    }
+    if priorityFrames > 0 { output.field("priority_frames", priorityFrames) }
+    if pings.sent > 0 {
+      output.field("pings", pings.sent)
+      output.field("pings_answered", pings.answered)
+      output.field("ping_answered", knownTime: pings.lastAnswer)
+      if let least = pings.leastNanoseconds { output.field("ping_ms_least", milliseconds: least) }
+      if let greatest = pings.greatestNanoseconds { output.field("ping_ms_greatest", milliseconds: greatest) }
+    }
     output.beginObject("header_table_lost")
     output.field("client", clientTableLosses)
     output.field("server", serverTableLosses)

@@ -54,6 +54,13 @@ extension InspectionReport.Requests {
       }
       lines.append(("tokens", text))
     }
+    if let pings {
+      var text = "\(counted(pings, "PING")) of providers, \(grouped(pingsAnswered ?? 0)) known to be answered"
+      if let pingMsLeast, let pingMsGreatest {
+        text += ", in \(span(pingMsLeast / 1e3)) to \(span(pingMsGreatest / 1e3))"
+      }
+      lines.append(("pings", text))
+    }
     return lines
   }
 
