@@ -40,6 +40,18 @@ struct ReportTraceTests {
     }
   }
 
+  @Test(
+    "The page of a recording over HTTP/2 is as it was approved",
+    arguments: ["28_pushy_goaway", "v55_client_segment_lost_h2c"])
+  func goldenOverHTTP2(name: String) throws {
+    try Command.inFolder { command in
+      let archive = Command.traces.appending(path: "http2-clients.tar.zst").path
+      let outcome = try command.shell("tar --zstd -xf '\(archive)' open/\(name) && mv open/\(name)/* . && ls keys.log")
+      let keys = outcome.status == 0 ? "--keys keys.log" : ""
+      try expectGolden(try page(command, "\(keys) capture.pcap"), "\(name).md")
+    }
+  }
+
   @Test("Who did not come back is named, and redacted where that is asked for")
   func missing() throws {
     try Command.inFolder { command in
