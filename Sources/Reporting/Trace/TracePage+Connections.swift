@@ -165,7 +165,7 @@ extension TracePage {
   var reconnects: Section {
     let all = reconnections
     guard !all.isEmpty else {
-      return Section("Reconnects", [.paragraph("No client came back after a connection of its had ended.")])
+      return Section("Reconnects", [.paragraph("No client came back after one of its connections had ended.")])
     }
     var table = Table([
       .init("end of the previous connection"), .init("reconnects", .right), .init("gap p50", .right),

@@ -39,7 +39,10 @@ extension TracePage {
       return Section("Payloads", [.paragraph(summary.hasRead ? "No payloads." : nothingSent)])
     }
     func over(_ limit: Int) -> Int { report.payloads.filter { $0.value > limit }.reduce(0) { $0 + $1.count } }
-    let limits = [(2_048, "longest for most certificates"), (4_096, "longest at all, and for VoIP")]
+    let limits =
+      isOfRequests
+      ? [(4_096, "longest of most push types"), (5_120, "longest at all: VoIP and broadcasts")]
+      : [(2_048, "longest for most certificates"), (4_096, "longest at all, and for VoIP")]
     let largest = report.payloads.last?.value ?? 0
     var table = Table([
       .init("limit", .right), .init("meaning"), .init("payloads over it", .right), .init("share", .right),
@@ -49,7 +52,7 @@ extension TracePage {
       table.add(
         Prose("\(grouped(limit)) B"), Prose(meaning), Prose(grouped(count)),
         Prose(Unit.share.text(Double(count) / Double(total))),
-        tone: count == 0 ? .neutral : limit == 4_096 ? .bad : .warning)
+        tone: count == 0 ? .neutral : limit == limits[1].0 ? .bad : .warning)
     }
     var blocks: [Block] = [
       .table(.numbers(["per notification"] + Self.columns, [["payload"] + Self.cells(report.payloads, .bytes)]))
