@@ -161,7 +161,7 @@ public struct ProviderSession: Sendable {
     _ receive: (ProviderEvent, RawSpan) -> Void
   ) {
     state.now = arrival
-    reader.gap(from: side, at: offset, length: length, arrival: arrival, into: &state)
+    reader.gap(from: side, at: offset, length: length, arrival: arrival, into: &state) { $0.handOut(receive) }
     state.handOut(receive)
   }
 
@@ -186,7 +186,7 @@ public struct ProviderSession: Sendable {
     if ending == .recordingEnds {
       if side == .client { state.mayClientContinue = true } else { state.mayServerContinue = true }
     }
-    reader.finish(side, into: &state)
+    reader.finish(side, into: &state) { $0.handOut(receive) }
     state.handOut(receive)
   }
 
@@ -200,7 +200,7 @@ public struct ProviderSession: Sendable {
     at offsets: (client: Int, server: Int), arrival: Arrival, _ receive: (ProviderEvent, RawSpan) -> Void
   ) {
     state.now = arrival
-    reader.drop(at: offsets, arrival: arrival, into: &state)
+    reader.drop(at: offsets, arrival: arrival, into: &state) { $0.handOut(receive) }
     // What happened comes first: freeing the spare memory empties the queue.
     state.handOut(receive)
     state.giveUpTokens()

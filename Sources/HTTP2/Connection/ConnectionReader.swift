@@ -149,9 +149,10 @@ public struct ConnectionReader: Sendable {
   ///   - length: the number of missing bytes.
   ///   - arrival: where the gap was noticed.
   ///   - handler: receives what happens.
-  public mutating func gap(
-    from side: FrameReader.Side, at offset: Int, length: Int, arrival: Arrival,
-    into handler: inout some ConnectionHandler
+  ///   - makeRoom: called when the handler is full.
+  public mutating func gap<Handler: ConnectionHandler>(
+    from side: FrameReader.Side, at offset: Int, length: Int, arrival: Arrival, into handler: inout Handler,
+    makeRoom: (inout Handler) -> Void = { _ in }
   ) {
     guard var direction = take(side) else { return }
     let hadEntries = direction.decoder.isTableKnown || direction.decoder.knownEntries > 0
@@ -160,6 +161,7 @@ public struct ConnectionReader: Sendable {
     for step in steps {
       if case .missing = step { continue }
       process(step, &direction, &handler)
+      if handler.isFull { makeRoom(&handler) }
     }
     let losesFrames = steps.contains { if case .missing = $0 { true } else { false } }
     if losesFrames { lose(&direction, &handler) }
@@ -175,11 +177,17 @@ public struct ConnectionReader: Sendable {
   /// - Parameters:
   ///   - side: the sender.
   ///   - handler: receives what happens.
-  public mutating func finish(_ side: FrameReader.Side, into handler: inout some ConnectionHandler) {
+  ///   - makeRoom: called when the handler is full.
+  public mutating func finish<Handler: ConnectionHandler>(
+    _ side: FrameReader.Side, into handler: inout Handler, makeRoom: (inout Handler) -> Void = { _ in }
+  ) {
     guard var direction = take(side) else { return }
     if !direction.hasEnded {
       tellsTableLosses = false
-      for step in direction.reader.finish() { process(step, &direction, &handler) }
+      for step in direction.reader.finish() {
+        process(step, &direction, &handler)
+        if handler.isFull { makeRoom(&handler) }
+      }
       endPendingBlock(&direction, &handler)
       tellsTableLosses = true
       direction.hasEnded = true
@@ -188,7 +196,16 @@ public struct ConnectionReader: Sendable {
     guard client?.hasEnded ?? true, server?.hasEnded ?? true else { return }
     if areBothIntact(nil) { for (violation, origin) in suspected { handler.receive(violation, origin) } }
     suspected = []
-    for slot in streams.inOrder() { close(slot, .connectionEnd, &handler) }
+    closeAll(.connectionEnd, &handler, makeRoom)
+  }
+
+  private mutating func closeAll<Handler: ConnectionHandler>(
+    _ reason: StreamEnd, _ handler: inout Handler, _ makeRoom: (inout Handler) -> Void
+  ) {
+    for slot in streams.inOrder() {
+      close(slot, reason, &handler)
+      if handler.isFull { makeRoom(&handler) }
+    }
   }
 
   /// Gives up frames and field blocks that have begun, and all open streams. What follows is read as after a gap.
@@ -197,13 +214,15 @@ public struct ConnectionReader: Sendable {
   ///   - offsets: the stream offsets of the next bytes of both directions.
   ///   - arrival: where it was given up.
   ///   - handler: receives what happens.
-  public mutating func drop(
-    at offsets: (client: Int, server: Int), arrival: Arrival, into handler: inout some ConnectionHandler
+  ///   - makeRoom: called when the handler is full.
+  public mutating func drop<Handler: ConnectionHandler>(
+    at offsets: (client: Int, server: Int), arrival: Arrival, into handler: inout Handler,
+    makeRoom: (inout Handler) -> Void = { _ in }
   ) {
     for (side, offset) in [(FrameReader.Side.client, offsets.client), (.server, offsets.server)] {
-      gap(from: side, at: offset, length: 0, arrival: arrival, into: &handler)
+      gap(from: side, at: offset, length: 0, arrival: arrival, into: &handler, makeRoom: makeRoom)
     }
-    for slot in streams.inOrder() { close(slot, .limit, &handler) }
+    closeAll(.limit, &handler, makeRoom)
     freeSpare()
   }
 
