@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import apnscope
@@ -12,6 +13,12 @@ struct EffectivePlanTests {
 
   @Test("It has every option that describes a load, by its name, and nothing else")
   func complete() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "apnscope-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (tokens, payloads) = (folder.appending(path: "tokens"), folder.appending(path: "payloads"))
+    try Data("aabb\n".utf8).write(to: tokens)
+    try Data("{\"aps\":{}}\n".utf8).write(to: payloads)
     var named: Set<String> = []
     for arguments in [
       [
@@ -21,6 +28,7 @@ struct EffectivePlanTests {
         "--poll-feedback", "localhost", "--no-prune",
       ],
       ["--rate-per-connection", "1/s", "--payload-template", "{}"], ["--stage", "1s:1/s", "--payload-kind", "alert"],
+      ["--token-file", tokens.path, "--payload-file", payloads.path],
       ["--replay", Command.traces.appending(path: "plain-error.pcap.jsonl").path],
     ] { named.formUnion(try names(arguments)) }
     // What is done with a plan and its result; and sizes from a file, which are written as --payload.
