@@ -35,6 +35,7 @@ struct EffectivePlanTests {
     let others: Set<String> = [
       "help", "version", "plan", "print-plan", "output", "format", "history", "metrics", "junit", "label",
       "payload-from", "quiet", "color", "screen", "web", "web-control",
+      "log", "log-rate", "log-size",
     ]
     let options = Set(try OptionGrammar(of: Load.self).forms.keys).subtracting(others)
     #expect(named.subtracting(options) == [], "no option is called so")

@@ -71,6 +71,7 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --rate 10k/s --print-plan > nightly.toml
         apnscope load --plan nightly.toml --history runs.sqlite
         apnscope load --identity ids --rate 5k/s --poll-feedback localhost
+        apnscope load --identity ids --rate 1k/s --log log.jsonl
         apnscope load --identity ids --token-file t --payload-file p.jsonl
 
       A run is proven when every due notification was sent or pruned and the fate of each is known: "markers leave nothing unknown" \
@@ -96,6 +97,7 @@ struct Load: AsyncParsableCommand {
   @OptionGroup(title: "Connections") var connections: ConnectionOptions
   @OptionGroup(title: "Feedback") var feedback: FeedbackOptions
   @OptionGroup(title: "Result") var result: ResultOptions
+  @OptionGroup(title: "Log") var log: LogOptions
   @OptionGroup(title: "Live page") var web: WebOptions
 
   @Option(
@@ -127,6 +129,7 @@ struct Load: AsyncParsableCommand {
     try replay.requireReplay()
     try feedback.requirePolls()
     try web.requireWeb()
+    try log.requireLog()
     if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
       throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
     }
@@ -153,7 +156,7 @@ struct Load: AsyncParsableCommand {
       reading: target.files + [plan, replay.replay].compactMap { $0 } + workload.files,
       writing: [
         ("--output", result.file), ("--output", result.file.map { $0 + PartialResult.suffix }),
-        ("--history", result.history), ("--keylog", target.keylog), ("--junit", result.junit),
+        ("--history", result.history), ("--keylog", target.keylog), ("--junit", result.junit), ("--log", log.log),
         FilesInUse.standardOutput,
       ])
   }
