@@ -87,6 +87,9 @@ public struct Expectation: Sendable, Equatable {
 
   // MARK: metrics
 
+  /// The names of all metrics.
+  package static var names: [String] { Array(counts.keys) + Array(verdicts.keys) }
+
   private static let ofToken: [String: @Sendable (ProviderVerdict.Token) -> Int] = [
     "count": { $0.accepted }, "sent": { $0.sent }, "rejected": { $0.rejected },
   ]

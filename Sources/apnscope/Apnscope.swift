@@ -64,6 +64,10 @@ struct Apnscope: AsyncParsableCommand {
     Descriptors.requireSome()
     refuseUnknownCommand(Array(CommandLine.arguments.dropFirst()))
     showShortHelp(Array(CommandLine.arguments.dropFirst()))
+    if let shell = CompletionScript.shell(askedForBy: Array(CommandLine.arguments.dropFirst())) {
+      print(CompletionScript.text(for: shell))
+      exit(withError: ExitCode.success)
+    }
     do {
       var command = try await parsed(ArgumentBytes.arguments)
       do {
@@ -84,7 +88,7 @@ struct Apnscope: AsyncParsableCommand {
       let code = exitCode(for: error)
       // Help is printed to standard output by the library; other messages may repeat the arguments.
       if code.isSuccess { exit(withError: error) }
-      let text = RedactedArguments.redacted(fullMessage(for: error))
+      let text = voiced(RedactedArguments.redacted(fullMessage(for: error)))
       if !text.isEmpty { StandardError.write(ControlCharacters.escaped(text, keepsLines: true) + "\n") }
       exit(withError: code)
     }
@@ -137,12 +141,24 @@ struct Apnscope: AsyncParsableCommand {
     return "Available: \(names.joined(separator: ", "))."
   }
 
+  /// An error of the command line as all errors are told: the program, and a sentence. The library says "Error:" instead,
+  /// and ends some sentences with a full stop and others not.
+  static func voiced(_ text: String) -> String {
+    guard text.hasPrefix(libraryPrefix) else { return text }
+    let rest = text.dropFirst(libraryPrefix.count)
+    let sentence = rest.prefix { $0 != "\n" }
+    let isEnded = sentence.last.map { ".?!:".contains($0) } ?? true
+    return "\(_commandName): \(sentence)\(isEnded ? "" : ".")\(rest.dropFirst(sentence.count))"
+  }
+
+  private static let libraryPrefix = "Error: "
+
   /// Reports the error like one found while the command line is parsed.
   private static func refuse(_ error: ValidationError, by command: any ParsableCommand.Type) -> Never {
     let name = command == Apnscope.self ? "" : " \(command._commandName)"
     StandardError.write(
       """
-      Error: \(ControlCharacters.escaped(RedactedArguments.redacted(error.message), keepsLines: true))
+      \(voiced(libraryPrefix + ControlCharacters.escaped(RedactedArguments.redacted(error.message), keepsLines: true)))
       Usage: \(usageString(for: command))
         See '\(_commandName)\(name) --help' for more information.
 

@@ -109,7 +109,7 @@ struct Decode: ParsableCommand {
     @Option(
       help: ArgumentHelp(
         "Only these fields, separated by commas, with the names of CSV columns; records with none of them are omitted. JSON Lines keep the type; columns of a table are then separated by tabs.",
-        valueName: "names"))
+        valueName: "names"), completion: .words { FieldSelection.all })
     var fields: String?
 
     @Option(help: ArgumentHelp("Stop after this number of selected records.", valueName: "count"))
@@ -184,7 +184,7 @@ struct Decode: ParsableCommand {
       guard let selection = FieldSelection(names) else {
         let unknown = names.first { !FieldSelection.all.contains($0) } ?? ""
         throw ValidationError(
-          "--fields: unknown field '\(unknown)'; available: \(FieldSelection.all.joined(separator: ", ")).")
+          "--fields: unknown field '\(unknown)'. \(hint(unknown, of: FieldSelection.all))")
       }
       return selection
     }

@@ -109,7 +109,7 @@ struct Follow: ParsableCommand {
       if let selection = FieldSelection(names, of: TokenFields.names) { return selection }
       let known = TokenFields.names.map(\.description)
       let unknown = names.first { !known.contains($0) } ?? ""
-      throw ValidationError("--fields: unknown field '\(unknown)'; available: \(known.joined(separator: ", ")).")
+      throw ValidationError("--fields: unknown field '\(unknown)'. \(hint(unknown, of: known))")
     }
 
     @Flag(
@@ -121,7 +121,7 @@ struct Follow: ParsableCommand {
     @Option(
       help: ArgumentHelp(
         "Only these fields of tokens, separated by commas; nothing else is written. For --type token and --dead.",
-        valueName: "names"))
+        valueName: "names"), completion: .words { TokenFields.names.map(\.description) })
     var fields: String?
 
     @Option(

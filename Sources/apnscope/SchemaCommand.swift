@@ -6,13 +6,16 @@ import OutputSchema
 
 struct SchemaCommand: ParsableCommand {
   enum Kind: String, CaseIterable, ExpressibleByArgument {
-    case records, stories, events, judgements, renderings, result, ledger, capacity, inspection, comparison, plan
+    case records, stories, events
+    case loadLog = "load-log"
+    case judgements, renderings, result, ledger, capacity, inspection, comparison, plan
 
     var schema: Schema {
       switch self {
       case .records: .records
       case .stories: .stories
       case .events: .events
+      case .loadLog: .loadLog
       case .judgements: .judgements
       case .renderings: .renderings
       case .result: .result
@@ -41,6 +44,7 @@ struct SchemaCommand: ParsableCommand {
         records      records of decode; the schema describes one line
         stories      records of follow; the schema describes one line
         events       events of simulate --log; the schema describes one line
+        load-log     events of load --log; the schema describes one line
         judgements   output of lint --format json; the schema describes one line
         renderings   output of render --format json; the schema describes one line
         result       results of load and merge

@@ -140,6 +140,11 @@ struct SettingsFile {
   }
 }
 
+/// The name that may be meant by an unknown one, or all names: what an error says last.
+func hint(_ typed: String, of names: [String]) -> String {
+  nearest(typed, of: names).map { "Did you mean '\($0)'?" } ?? "Available: \(names.joined(separator: ", "))."
+}
+
 /// The most similar name; `nil` unless at least half of the typed letters match.
 func nearest(_ typed: String, of names: some Sequence<String>) -> String? {
   guard let (changes, name) = names.map({ (distance($0, typed), $0) }).min(by: { $0 < $1 }) else { return nil }

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import apnscope
@@ -12,6 +13,12 @@ struct EffectivePlanTests {
 
   @Test("It has every option that describes a load, by its name, and nothing else")
   func complete() throws {
+    let folder = FileManager.default.temporaryDirectory.appending(path: "apnscope-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (tokens, payloads) = (folder.appending(path: "tokens"), folder.appending(path: "payloads"))
+    try Data("aabb\n".utf8).write(to: tokens)
+    try Data("{\"aps\":{}}\n".utf8).write(to: payloads)
     var named: Set<String> = []
     for arguments in [
       [
@@ -21,12 +28,14 @@ struct EffectivePlanTests {
         "--poll-feedback", "localhost", "--no-prune",
       ],
       ["--rate-per-connection", "1/s", "--payload-template", "{}"], ["--stage", "1s:1/s", "--payload-kind", "alert"],
+      ["--token-file", tokens.path, "--payload-file", payloads.path],
       ["--replay", Command.traces.appending(path: "plain-error.pcap.jsonl").path],
     ] { named.formUnion(try names(arguments)) }
     // What is done with a plan and its result; and sizes from a file, which are written as --payload.
     let others: Set<String> = [
       "help", "version", "plan", "print-plan", "output", "format", "history", "metrics", "junit", "label",
       "payload-from", "quiet", "color", "screen", "web", "web-control",
+      "log", "log-rate", "log-size",
     ]
     let options = Set(try OptionGrammar(of: Load.self).forms.keys).subtracting(others)
     #expect(named.subtracting(options) == [], "no option is called so")

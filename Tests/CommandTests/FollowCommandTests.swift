@@ -70,7 +70,7 @@ struct FollowCommandTests {
       #expect(try output("jsonl", "token,sent") == "{\"type\":\"token\",\"token\":\"\(rejected[0])\",\"sent\":1}\n")
       for (options, message) in [
         ("--fields token", "--fields is of tokens"),
-        ("--dead --fields tokens", "unknown field 'tokens'; available: token,"),
+        ("--dead --fields tokens", "unknown field 'tokens'. Did you mean 'token'?"),
         ("--dead --outcome lost", "--dead leaves them out"),
         ("--dead --type notification_story", "--dead is of tokens"),
       ] {

@@ -82,7 +82,7 @@ struct RowsCommandTests {
       let payload = try decode("csv", "payload")
       #expect(payload.lines[0] == "payload,payload_base64" && payload.lines.count == 67)
       let unknown = try decode("csv", "fate,colour")
-      #expect(unknown.status == 64 && unknown.errors.contains("unknown field 'colour'; available: type, schema,"))
+      #expect(unknown.status == 64 && unknown.errors.contains("unknown field 'colour'. Available: type, schema,"))
     }
   }
 

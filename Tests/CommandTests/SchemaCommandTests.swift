@@ -13,7 +13,7 @@ struct SchemaCommandTests {
   @Test(
     "The pages in Documentation are what the command prints",
     arguments: [
-      ("records.md", "records stories events judgements renderings"),
+      ("records.md", "records stories events load-log judgements renderings"),
       ("results.md", "result ledger capacity inspection comparison plan"),
     ])
   func pages(name: String, kinds: String) throws {

@@ -140,7 +140,7 @@ struct TypedCommandTests {
   @Test(
     "An unknown command ends with a suggestion: 64",
     arguments: [
-      (["inspekt", "x"], "Error: Unknown command 'inspekt'. Did you mean 'inspect'?"),
+      (["inspekt", "x"], "apnscope: Unknown command 'inspekt'. Did you mean 'inspect'?"),
       (["help", "lod"], "Did you mean 'load'?"), (["sim", "--plain"], "Did you mean 'simulate'?"),
     ])
   func unknown(arguments: [String], text: String) throws {

@@ -44,7 +44,7 @@ struct UsageTests {
       try command.trace("plain-error.pcap")
       let outcome = try RunningProcess(Command.path, arguments, in: command.folder).end()
       #expect(outcome.status == 64 && outcome.output == "")
-      #expect(outcome.errors.hasPrefix("Error: ") && outcome.errors.contains(text), "\(outcome.errors)")
+      #expect(outcome.errors.hasPrefix("apnscope: ") && outcome.errors.contains(text), "\(outcome.errors)")
       #expect(outcome.errors.contains("\nUsage: apnscope \(arguments[0]) "), "\(outcome.errors)")
       #expect(outcome.errors.hasSuffix("\n  See 'apnscope \(arguments[0]) --help' for more information.\n"))
     }
@@ -66,7 +66,8 @@ struct UsageTests {
     try Command.inFolder { command in
       let outcome = try command.run(arguments)
       #expect(outcome.status == 64 && outcome.output == "")
-      #expect(outcome.errors.hasPrefix("Error: Unknown option ") && outcome.errors.contains(text), "\(outcome.errors)")
+      #expect(
+        outcome.errors.hasPrefix("apnscope: Unknown option ") && outcome.errors.contains(text), "\(outcome.errors)")
     }
   }
 

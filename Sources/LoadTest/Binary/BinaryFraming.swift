@@ -9,14 +9,15 @@ struct BinaryFraming: ~Copyable, Sendable {
   fileprivate let template: FrameTemplate?
 
   /// - Parameters:
+  ///   - tokenLength: that of every token; `nil` when tokens have several.
   ///   - expiration: the only one that the plan has; `nil` when it is drawn from several.
   ///   - priority: likewise.
   init(
-    _ commands: WeightedChoice<UInt8>, _ payloads: PayloadMaker, tokenLength: Int, expiration: UInt32??,
+    _ commands: WeightedChoice<UInt8>, _ payloads: PayloadMaker, tokenLength: Int?, expiration: UInt32??,
     priority: UInt8??
   ) {
     self.commands = commands
-    guard commands.only == 2, payloads.isOfLetters, case .some(let expiration?) = expiration,
+    guard commands.only == 2, payloads.isOfLetters, let tokenLength, case .some(let expiration?) = expiration,
       case .some(let priority?) = priority
     else {
       template = nil

@@ -300,7 +300,7 @@ final class ProviderConnection {
     let link = Link(channel, life)
     state = .up(link)
     failures = 0
-    runner.noteUp(isFirst: !wasOpened, isResumed: isResumed)
+    runner.noteUp(number, attempt: attempt, isFirst: !wasOpened, isResumed: isResumed, at: now)
     wasOpened = true
     if silences > 0, runner.takesQuietOpening() {
       link.isQuietUntil = now + LoadPlan.settling.nanoseconds
@@ -337,7 +337,9 @@ final class ProviderConnection {
     guard case .connecting(let problem) = state, attempt == self.attempt else { return }
     state = .down
     failures += 1
-    runner.tally.countFailure(problem ?? "closed before it was established")
+    let reason = problem ?? "closed before it was established"
+    runner.tally.countFailure(reason)
+    runner.books.events?.note(.connectFailed(number, attempt: attempt, reason: reason), at: runner.clock())
     runner.reopen(self)
   }
 
@@ -352,7 +354,7 @@ final class ProviderConnection {
     // If the peer closed before it gave the proof, the close is attributed to the peer.
     let isOurs = !life.isAsked || life.isDecided || closing?.isOverdue == true
     let cause = isOurs ? life.cause ?? peer : peer
-    runner.noteDown(cause)
+    runner.noteDown(number, attempt: attempt, cause, at: now)
     noteStanding(of: life, at: now, endedBy: cause)
     noteSilence(life, age: now - life.openedAt, leavesOpen: closing?.leavesOpen == true)
     settle(life, leavesOpen: closing?.leavesOpen == true, sendsAgain: true)
@@ -372,7 +374,7 @@ final class ProviderConnection {
 
   /// - Parameter bytes: `nil` at their end.
   private func read(_ bytes: [UInt8]?, of life: Life, at now: Int64) {
-    for event in life.receive(bytes, at: now) { runner.note(event, of: life, at: now) }
+    for event in life.receive(bytes, at: now) { runner.note(event, of: life, on: number, at: now) }
   }
 
   /// The run is over: unanswered notifications stay open.
@@ -385,7 +387,7 @@ final class ProviderConnection {
     let unwritten = batch.unwritten
     runner.noteNeverSent(unwritten.filter { $0.attempt == 0 })
     runner.abandon(unwritten)
-    runner.noteDown(life.cause ?? .local)
+    runner.noteDown(number, attempt: attempt, life.cause ?? .local, at: runner.clock())
     noteStanding(of: life, at: runner.clock(), endedBy: life.cause ?? .local)
     state = .down
     batch.removeAll()

@@ -54,10 +54,12 @@ public final class LoadRunner: Sendable {
   ///   - notice: called with messages, for example when connections are refused and retried.
   ///   - checkpoint: called at the start and about every second with the outcome so far, for
   ///     `LoadOutcome.lostResult`.
+  ///   - events: called every few milliseconds with what has happened, if something has; it should return at once. Of
+  ///     each event loop at most 1,000 events are passed on at a time, and the others counted.
   public func run(
     _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
     notice: @escaping @Sendable (String) -> Void = { _ in },
-    checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil
+    checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil, events: (@Sendable ([LoadEvent]) -> Void)? = nil
   ) async throws -> LoadOutcome {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
     let pollGroup = plan.feedback == nil ? nil : MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -65,7 +67,8 @@ public final class LoadRunner: Sendable {
     do {
       outcome = .success(
         try await run(
-          in: .real(plan, tls, group, pollGroup: pollGroup), progress, notice: notice, checkpoint: checkpoint))
+          in: .real(plan, tls, group, pollGroup: pollGroup), progress, notice: notice, checkpoint: checkpoint,
+          events: events))
     } catch {
       outcome = .failure(error)
     }
@@ -78,7 +81,7 @@ public final class LoadRunner: Sendable {
   func run(
     in context: RunContext, _ progress: @escaping @Sendable (LoadProgress) -> Void = { _ in },
     notice: @escaping @Sendable (String) -> Void = { _ in },
-    checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil
+    checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil, events: (@Sendable ([LoadEvent]) -> Void)? = nil
   ) async throws -> LoadOutcome {
     var runners: [NIOLoopBound<LoopRunner>] = []
     for (part, loop) in context.loops.enumerated() {
@@ -103,6 +106,11 @@ public final class LoadRunner: Sendable {
       recorder.feedback = FeedbackPolling(
         feedback, workload, registered: UInt32(clamping: started / 1_000_000_000), start: startPoll)
     }
+    if let events {
+      recorder.events = EventRecorder(began: recorder.began, wallBegan: started, events)
+      recorder.events?.begin(.connect, at: recorder.began)
+      await loopRunners.each { $0.books.events = LoopEvents(limit: 1_000) }
+    }
     var notices = Notices(say: notice)
     if let checkpoint {
       recorder.checkpoints = Checkpoints(outcome, checkpoint)
@@ -113,6 +121,7 @@ public final class LoadRunner: Sendable {
       outcome.givenUp = try await connect(loopRunners, &recorder, &notices, context)
     } catch {
       await loopRunners.each { $0.finish() }
+      _ = await recorder.step()
       throw error
     }
     outcome.end(await recorder.endPhase(), isInterrupted: isStopped.load(ordering: .relaxed))

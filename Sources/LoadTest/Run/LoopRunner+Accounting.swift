@@ -1,3 +1,4 @@
+import BinaryProtocol
 import PushModel
 
 /// The events of connections, as the runner counts them.
@@ -11,7 +12,8 @@ extension LoopRunner {
     if books.phase == .measured || books.phase == .warmUp { books.bins.add(count, at: now - machine.start) }
   }
 
-  func noteUp(isFirst: Bool, isResumed: Bool) {
+  func noteUp(_ connection: Int, attempt: Int, isFirst: Bool, isResumed: Bool, at now: Int64) {
+    books.events?.note(.connected(connection, attempt: attempt, isResumed: isResumed), at: now)
     if isFirst { tally.everOpened += 1 }
     tally.opened += 1
     machine.noteOpened()
@@ -31,19 +33,23 @@ extension LoopRunner {
     }
   }
 
-  func noteDown(_ cause: LoadTally.Cause) {
+  func noteDown(_ connection: Int, attempt: Int, _ cause: LoadTally.Cause, at now: Int64) {
+    books.events?.note(.closed(connection, attempt: attempt, cause), at: now)
     tally.up -= 1
     tally.closed[cause, default: 0] += 1
   }
 
   /// Counts what the gateway has sent.
-  func note(_ event: LifeEvent, of life: ProviderConnection.Life, at now: Int64) {
+  func note(_ event: LifeEvent, of life: ProviderConnection.Life, on connection: Int, at now: Int64) {
     switch event {
     case .proven(let phase, let nanoseconds):
       tally.sendings.proofs += 1
       books.book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
     case .response(let rejection, let named):
       tally.errorResponses[rejection.status.rawValue, default: 0] += 1
+      let notification = named?.index.map { workload.number(of: $0 * parts + part) }
+      books.events?.note(
+        .errorResponse(connection, status: rejection.status.rawValue, notification: notification), at: now)
       guard let named else {
         tally.unresolvedResponses += 1
         return
@@ -55,6 +61,8 @@ extension LoopRunner {
       }
     case .foreign(let bytes):
       noteForeign(bytes)
+      books.events?.note(
+        .foreignAnswer(connection, reason: PermanentFailure.foreign(ForeignAnswer(bytes)).reason), at: now)
       tally.strayBytes += bytes.count
       return
     case .stray(let count):

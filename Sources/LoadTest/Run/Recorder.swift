@@ -33,12 +33,16 @@ struct Recorder {
   /// The schedule and its start; `nil` before the start.
   private var schedule: (plan: LoadPlan, began: Int64)?
   /// The current phase, as progress shows it.
-  var phase = RunPhase.connect
+  var phase = RunPhase.connect { didSet { if phase != oldValue { events?.begin(phase, at: phaseBegan) } } }
   private(set) var series: [RunResult.Sample] = []
   /// The polls of the feedback service; `nil` when there are none.
   var feedback: FeedbackPolling?
   /// Its tuples at the last sample.
   private var tuplesAtSample = 0
+  /// The receiver of events; `nil` when there is none.
+  var events: EventRecorder?
+  /// When the measured phase ended; none of the stages begins later.
+  private var measuredUntil = Int64.max
   /// The receiver of checkpoints.
   var checkpoints: Checkpoints?
 
@@ -129,14 +133,20 @@ struct Recorder {
       backlog += waiting
     }
     stalls.note(taken.flatMap { $0.1 })
+    events?.note(stalls.result)
     return backlog
   }
 
   private mutating func tally() async -> LoadTally {
     tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
-    for loop in await loopRunners.gather({ $0.books.tallies }) {
+    var happened: [(at: Int64, kind: LoadEvent.Kind)] = []
+    for (loop, events) in await loopRunners.gather({ ($0.books.tallies, $0.books.events?.take(at: $0.clock()) ?? []) })
+    {
       for (phase, part) in zip(RunPhase.allCases, loop) { tallies[phase.index] += part }
+      happened += events
     }
+    events?.pass(clock(), end: measuredUntil)
+    events?.pass(on: happened)
     return tallies.reduce(into: LoadTally()) { $0 += $1 }
   }
 
@@ -194,12 +204,14 @@ struct Recorder {
     schedule = (plan, time)
     phaseBegan = time
     feedback?.begin(at: time)
+    events?.begin(plan, at: time)
     let measured = time + plan.warmUp.nanoseconds
     stalls.measured = (measured, measured + plan.duration.nanoseconds)
   }
 
   /// The measured phase has ended before its time, or at it.
   mutating func endMeasuring(at time: Int64) {
+    measuredUntil = time
     feedback?.end(at: time)
     if let measured = stalls.measured { stalls.measured = (measured.from, min(measured.to, time)) }
   }

@@ -15,7 +15,7 @@ struct PayloadPool: Sendable {
   private(set) var longest = 0
 
   init(_ kind: PayloadKind, seed: UInt64) {
-    priority = kind == .background || kind == .newsstand ? 5 : nil
+    priority = kind.neededPriority
     let samples = PayloadSamples(seed: seed)
     for number in 0..<UInt64(Self.size) {
       let payload = samples.payload(kind, number: number)
@@ -36,6 +36,46 @@ struct PayloadPool: Sendable {
 
   @inline(__always)
   func write(_ word: UInt64, into output: inout ByteWriter) { output.write(bytes.rawBytes.extracting(range(of: word))) }
+}
+
+/// The payloads of a list, one behind the other, with the priorities that they need.
+struct ListedPayloads: Sendable {
+  // One after the other, so that all loops read the same memory and count no references.
+  private var bytes: [UInt8] = []
+  private var ends: [Int] = []
+  /// 0: any priority will do.
+  private var priorities: [UInt8] = []
+  private(set) var longest = 0
+  private(set) var hasPriorities = false
+
+  init(_ list: PayloadList) {
+    var judge = PayloadJudge()
+    for entry in list.entries {
+      bytes += entry.payload
+      ends.append(bytes.count)
+      longest = max(longest, entry.payload.count)
+      let priority = judge.judge(entry.payload.rawBytes).kind.neededPriority
+      priorities.append(priority ?? 0)
+      hasPriorities = hasPriorities || priority != nil
+    }
+  }
+
+  @inline(__always)
+  private func range(of place: Int) -> Range<Int> { (place == 0 ? 0 : ends[place - 1])..<ends[place] }
+
+  @inline(__always)
+  func length(of place: Int) -> Int { range(of: place).count }
+
+  @inline(__always)
+  func priority(of place: Int) -> UInt8? { priorities[place] == 0 ? nil : priorities[place] }
+
+  @inline(__always)
+  func write(_ place: Int, into output: inout ByteWriter) { output.write(bytes.rawBytes.extracting(range(of: place))) }
+}
+
+extension PayloadKind {
+  /// The priority that a push of the kind needs: silent pushes are refused with another than 5. `nil`: any will do.
+  fileprivate var neededPriority: UInt8? { self == .background || self == .newsstand ? 5 : nil }
 }
 
 /// Payloads that break a rule, made before a run.

@@ -2,7 +2,7 @@ import Bytes
 import Measurement
 import Payload
 
-/// Writes payloads: of drawn sizes, from a template, or of drawn kinds.
+/// Writes payloads: of drawn sizes, from a template, of drawn kinds, or drawn from a list.
 struct PayloadMaker: Sendable {
   static let opening: StaticString = "{\"aps\":{\"alert\":\""
   static let closing: StaticString = "\"}}"
@@ -24,6 +24,8 @@ struct PayloadMaker: Sendable {
     case template([Piece], length: Int, indexes: Int)
     /// Numbers of pools are drawn.
     case kinds(WeightedChoice<Int>, [PayloadPool])
+    /// Numbers of payloads are drawn.
+    case listed(WeightedChoice<Int>, ListedPayloads)
   }
 
   private let source: Source
@@ -32,7 +34,8 @@ struct PayloadMaker: Sendable {
   private let sizes: WeightedChoice<ClosedRange<Int>>
   /// Payloads are letters of a drawn size.
   let isOfLetters: Bool
-  private let isOfKinds: Bool
+  /// Payloads may need a priority.
+  private let hasPriorities: Bool
   /// Most bytes of a payload.
   let longestSize: Int
   /// Places in the filler at which a payload may begin, and after which it begins again.
@@ -77,10 +80,23 @@ struct PayloadMaker: Sendable {
       longestSize = pools.map(\.longest).max() ?? 0
       let numbers = WorkloadPlan.Mix(mix.parts.enumerated().map { ($0.offset, $0.element.weight) })
       source = .kinds(try WeightedChoice(numbers, "kinds of payloads"), pools)
+    case .listed(let list):
+      let payloads = ListedPayloads(list)
+      longestSize = payloads.longest
+      guard longestSize <= Self.longest else {
+        throw Workload.PlanError("the list has payloads of more than \(Self.longest) bytes")
+      }
+      let numbers = WorkloadPlan.Mix(list.entries.enumerated().map { ($0.offset, $0.element.weight) })
+      source = .listed(try WeightedChoice(numbers, "listed payloads"), payloads)
     }
     self.sizes = try WeightedChoice(sizes, "payload sizes")
     isOfLetters = if case .letters = source { true } else { false }
-    isOfKinds = if case .kinds = source { true } else { false }
+    hasPriorities =
+      switch source {
+      case .letters, .template: false
+      case .kinds(_, let pools): pools.contains { $0.priority != nil }
+      case .listed(_, let payloads): payloads.hasPriorities
+      }
   }
 
   /// Bytes of notification `number`'s payload.
@@ -97,6 +113,7 @@ struct PayloadMaker: Sendable {
     case .letters: Self.shortest
     case .template(_, let length, let indexes): length + Self.digits(of: number) * indexes
     case .kinds(let kinds, let pools): pools[kinds.draw(random[.sizes])].length(of: random[.text])
+    case .listed(let choice, let payloads): payloads.length(of: choice.draw(random[.sizes]))
     }
   }
 
@@ -104,11 +121,15 @@ struct PayloadMaker: Sendable {
   @inline(__always)
   static func place(_ random: NotificationRandom) -> Int { Int(truncatingIfNeeded: random[.text] % UInt64(places)) }
 
-  /// The priority that a payload's kind needs; `nil`: any will do.
+  /// The priority that a payload needs; `nil`: any will do.
   @inline(__always)
   func priority(_ random: NotificationRandom) -> UInt8? {
-    guard isOfKinds, case .kinds(let kinds, let pools) = source else { return nil }
-    return pools[kinds.draw(random[.sizes])].priority
+    guard hasPriorities else { return nil }
+    switch source {
+    case .letters, .template: return nil
+    case .kinds(let kinds, let pools): return pools[kinds.draw(random[.sizes])].priority
+    case .listed(let choice, let payloads): return payloads.priority(of: choice.draw(random[.sizes]))
+    }
   }
 
   /// Writes a payload of `size + extra` bytes.
@@ -126,6 +147,9 @@ struct PayloadMaker: Sendable {
       for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
     case .kinds(let kinds, let pools):
       pools[kinds.draw(random[.sizes])].write(random[.text], into: &output)
+      for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
+    case .listed(let choice, let payloads):
+      payloads.write(choice.draw(random[.sizes]), into: &output)
       for _ in 0..<extra { output.write(UInt8(ascii: " ")) }
     }
   }

@@ -2,11 +2,14 @@ import Bytes
 import Measurement
 import PushModel
 
-/// Which of the plan's tokens a notification goes to, and which one a token is: computed, so no list of tokens is kept.
+/// Which of the plan's tokens a notification goes to, and which one a token is. Of made tokens both are computed, so no
+/// list of them is kept.
 extension Workload {
   /// The number of the token that notification `number` is drawn to have, from 0; a fault may replace the token.
   @inline(__always)
-  func drawnToken(of number: UInt64) -> UInt64 { tokenNumber(NotificationRandom(of: number, drawKey)) }
+  func drawnToken(of number: UInt64) -> UInt64 {
+    drawnToken(number, NotificationRandom(of: number, drawKey))
+  }
 
   /// Whether notification `number` goes to one of these tokens.
   @inline(__always)
@@ -31,7 +34,9 @@ extension Workload {
 
   /// The number of a token of the plan; `nil` for any other token.
   func number(ofToken token: RawSpan) -> UInt64? {
-    guard replay == nil, token.byteCount == tokenLength else { return nil }
+    guard replay == nil else { return nil }
+    if hasTokenList { return tokenList.number(of: token) }
+    guard token.byteCount == tokenLength else { return nil }
     let state: UInt64
     let bits: UInt64
     if tokenLength < 8 {

@@ -25,7 +25,12 @@ public final class Workload: Sendable {
   private let segment: UInt64
   private let segments: UInt64
   let tokens: UInt64
+  /// Of made tokens.
   let tokenLength: Int
+  /// Whether tokens are those of `tokenList`, and not made. Beside the list, because asking an optional for arrays
+  /// counts references for each notification.
+  let hasTokenList: Bool
+  let tokenList: TokenList
   let tokenKey: UInt64
   let drawKey: UInt64
   /// How the binary protocol frames a push.
@@ -50,13 +55,25 @@ public final class Workload: Sendable {
     for part in plan.commands.parts where part.value > 2 {
       throw PlanError("unknown command \(part.value); expected 0, 1 or 2")
     }
-    guard plan.tokenLength >= 8 || plan.faults[.invalidToken, default: 0] == 0 else {
+    let shortest = plan.tokenList?.lengths.lowerBound ?? plan.tokenLength
+    guard shortest >= 8 || plan.faults[.invalidToken, default: 0] == 0 else {
       throw PlanError("only tokens of 8 bytes or more can be marked as invalid")
+    }
+    if let list = plan.tokenList {
+      guard list.count > 0 else { throw PlanError("the list of tokens is empty") }
+      // A token that is cut short may be another one of the list.
+      guard list.length != nil || plan.faults[.tokenSize, default: 0] == 0 else {
+        throw PlanError("the fault \(WorkloadPlan.Fault.tokenSize.rawValue) needs listed tokens of one length")
+      }
+    }
+    if case .listed(let list) = plan.payload, let long = list.firstTooLong(for: plan.commands) {
+      throw PlanError((long.line.map { "line \($0) of the payloads: " } ?? "") + long.problem)
     }
     self.plan = plan
     self.replay = replay
     (segment, segments) = (UInt64(plan.segment), UInt64(plan.segments))
-    (tokens, tokenLength) = (UInt64(plan.tokens), plan.tokenLength)
+    (hasTokenList, tokenList) = (plan.tokenList != nil, plan.tokenList ?? TokenList())
+    (tokens, tokenLength) = (hasTokenList ? UInt64(tokenList.differentCount) : UInt64(plan.tokens), plan.tokenLength)
     let commands = try WeightedChoice(plan.commands, "commands")
     priorities = try WeightedChoice(plan.priorities, "priorities")
     expirations = try WeightedChoice(
@@ -73,7 +90,8 @@ public final class Workload: Sendable {
     faultyPayloads = banks
     faults = try FaultChoice(plan.faults, payloads: codes.map { plan.payloadFaults[$0] ?? 0 })
     framing = BinaryFraming(
-      commands, payloads, tokenLength: plan.tokenLength, expiration: expirations.only, priority: priorities.only)
+      commands, payloads, tokenLength: hasTokenList ? tokenList.length : tokenLength, expiration: expirations.only,
+      priority: priorities.only)
     tokenKey = SplitMix64.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
     drawKey = SplitMix64.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
   }
@@ -96,7 +114,7 @@ public final class Workload: Sendable {
   /// Whether some notifications have tokens of lengths that a gateway may refuse.
   var hasBadTokenSizes: Bool {
     replay?.hasUnusualTokenSizes
-      ?? (tokenLength != 32 || plan.faults[.tokenSize, default: 0] > 0
+      ?? ((hasTokenList ? tokenList.lengths != 32...32 : tokenLength != 32) || plan.faults[.tokenSize, default: 0] > 0
         || plan.payloadFaults["token_length", default: 0] > 0)
   }
 
@@ -114,7 +132,7 @@ public final class Workload: Sendable {
   package func push(_ number: UInt64) -> WorkloadPush {
     let random = NotificationRandom(of: number, drawKey)
     let push = WorkloadPush(
-      number, random, tokenLength: tokenLength, payloadLength: payloads.size(of: number, random),
+      number, random, tokenLength: usualTokenLength(of: number), payloadLength: payloads.size(of: number, random),
       expiration: expirations.draw(random[.expiration]),
       priority: payloads.priority(random) ?? priorities.draw(random[.priority]))
     guard let fault = faults.draw(random[.fault]) else { return push }
@@ -148,31 +166,36 @@ public final class Workload: Sendable {
 
   /// Writes `tokenLength` bytes.
   ///
-  /// Token number i is a pure function of the seed and i, and no two are the same; which one a notification goes to is
-  /// drawn.
+  /// A made token number i is a pure function of the seed and i, and no two are the same; which one a notification goes
+  /// to is drawn.
   @inline(__always)
   func writeToken(of push: WorkloadPush, into output: inout ByteWriter) {
     guard let length = push.tokenLength else { return }
     if let token = sample(of: push)?.token { return output.write(token.rawBytes) }
-    writeToken(push.random, length: length, isInvalid: push.hasInvalidToken, into: &output)
+    writeToken(
+      numbered: drawnToken(push.number, push.random), length: length, isInvalid: push.hasInvalidToken, into: &output)
   }
 
   /// The token of a notification without a fault.
   @inline(__always)
   func writeUsualToken(of push: WorkloadPush, into output: inout ByteWriter) {
-    writeToken(push.random, length: tokenLength, isInvalid: false, into: &output)
+    let token = drawnToken(push.number, push.random)
+    let length = hasTokenList ? tokenList.length(ofToken: token) : tokenLength
+    writeToken(numbered: token, length: length, isInvalid: false, into: &output)
   }
 
+  /// Bytes of the token of notification `number` without a fault.
   @inline(__always)
-  private func writeToken(
-    _ random: NotificationRandom, length: Int, isInvalid: Bool, into output: inout ByteWriter
-  ) {
-    writeToken(numbered: tokenNumber(random), length: length, isInvalid: isInvalid, into: &output)
+  private func usualTokenLength(of number: UInt64) -> Int {
+    hasTokenList ? tokenList.length(ofToken: tokenList.token(ofNotification: number)) : tokenLength
   }
 
-  /// The number of the token that is drawn for a notification.
+  /// The number of the token that notification `number` goes to without a fault: the next one of a list, or drawn.
   @inline(__always)
-  func tokenNumber(_ random: NotificationRandom) -> UInt64 { random[.token].multipliedFullWidth(by: tokens).high }
+  func drawnToken(_ number: UInt64, _ random: NotificationRandom) -> UInt64 {
+    if hasTokenList { return tokenList.token(ofNotification: number) }
+    return random[.token].multipliedFullWidth(by: tokens).high
+  }
 
   /// An odd factor: all tokens are different, and so are their last bytes as long as there are enough values.
   @inline(__always)
@@ -181,6 +204,7 @@ public final class Workload: Sendable {
   /// `Workload.number(ofToken:)` computes the number from the bytes that are written here.
   @inline(__always)
   func writeToken(numbered index: UInt64, length: Int, isInvalid: Bool, into output: inout ByteWriter) {
+    if hasTokenList { return tokenList.write(index, length: length, isInvalid: isInvalid, into: &output) }
     var state = tokenKey &+ index &* Self.tokenStride
     var left = length
     if isInvalid {

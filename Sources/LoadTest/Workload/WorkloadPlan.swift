@@ -27,6 +27,8 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
     case template(String)
     /// Realistic payloads of these kinds: alerts plain and localized, categories, in several languages.
     case kinds(Mix<PayloadKind>)
+    /// These payloads, each as often as its weight says.
+    case listed(PayloadList)
   }
 
   /// The faults of notifications.
@@ -76,6 +78,9 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
   public var tokens = 1_000_000
   /// The length of tokens in bytes: 1 to 65,535.
   public var tokenLength = 32
+  /// Tokens to send to, in their order and from the first again, instead of `tokens` made ones of `tokenLength` bytes;
+  /// `nil`: made ones.
+  public var tokenList: TokenList?
   /// The content of payloads.
   public var payload = Payload.sizes(Mix(100...200))
   /// The priorities, as numbers of the protocol; `nil`: the item is left out.

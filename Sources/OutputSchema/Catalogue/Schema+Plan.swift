@@ -63,12 +63,16 @@ extension Schema {
       "seed", .either([.integer, .text]), "Seed of all notifications; a string above 2^53.", when: made),
     Field("command", .text, "Commands, one or a mix.", when: made),
     Field("tokens", .integer, "Different device tokens.", when: made),
-    Field("token_length", .integer, "Length of a device token.", unit: .bytes, when: made),
+    Field("token_length", .integer, "Length of a device token.", unit: .bytes, when: "all tokens have one"),
+    Field(
+      "token_file", .text, "File of the device tokens; `tokens` is then how many different ones it has.",
+      when: "it was given"),
     Field(
       "payload", .text, "Sizes of payloads in bytes: a size, a range or a mix.",
-      when: "without a template or kinds"),
+      when: "without a template, kinds or a file"),
     Field("payload_template", .text, "Template that payloads are made from.", when: "it was given"),
     Field("payload_kind", .text, "Kinds of payloads, one or a mix.", when: "it was given"),
+    Field("payload_file", .text, "File of the payloads.", when: "it was given"),
     Field("priority", .text, "Priorities, one or a mix; `none`: the item is left out.", when: made),
     Field("expiration", .text, "Expirations, one or a mix: UNIX seconds, `+60s`, or `none`.", when: made),
     Field(

@@ -128,7 +128,7 @@ struct Capacity: AsyncParsableCommand {
   private func checkFiles() throws {
     let pages = result.output.map { ReportFolder.pages(in: $0) + [Paths.path(of: "capacity.json", in: $0)] } ?? []
     try refuseConflicts(
-      reading: target.files + questions.files + (workload.payloadFrom.map { [$0] } ?? []),
+      reading: target.files + questions.files + workload.files,
       writing: pages.map { ("--output", $0) } + [
         ("--history", result.history), ("--keylog", target.keylog), FilesInUse.standardOutput,
       ])

@@ -1,5 +1,6 @@
 import ArgumentParser
 import LoadTest
+import Measurement
 
 /// Whole numbers as typed: 1,2,4,8; or none.
 struct CountList: Quantity {
@@ -125,7 +126,8 @@ struct PassOptions: ParsableArguments {
     parsing: .upToNextOption,
     help: ArgumentHelp(
       "Another condition on every trial, e.g. 'loss_window_p99<500'; see 'apnscope load --help'. Takes several arguments; repeatable.",
-      valueName: "condition"), transform: ThresholdArgument.parseFinal)
+      valueName: "condition"), completion: .words { Array(Threshold.names.keys) },
+    transform: ThresholdArgument.parseFinal)
   var threshold: [ThresholdArgument] = []
 }
 

@@ -22,6 +22,7 @@ struct CapacityRun {
     var plan = LoadPlan()
     try command.target.apply(to: &plan)
     try command.workload.apply(to: &plan)
+    try command.target.selectTopic(of: command.workload.payloadFile, in: &plan)
     command.connections.apply(to: &plan)
     plan.drain = command.trials.drain.duration
     // Before anything is made or measured.

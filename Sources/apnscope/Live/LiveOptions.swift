@@ -8,7 +8,7 @@ struct LiveOptions: ParsableArguments {
     name: .shortAndLong,
     help: ArgumentHelp(
       "Capture from this network interface until Ctrl-C, SIGTERM or SIGHUP, with dumpcap or else tcpdump. Files of --keys may grow meanwhile.",
-      valueName: "name"))
+      valueName: "name"), completion: .interfaces)
   var interface: String?
 
   @Flag(name: [.customShort("D"), .long], help: "List the network interfaces, and exit.")

@@ -16,7 +16,7 @@ struct EffectivePlan {
   /// - Parameter plan: the plan that results from the command.
   init(_ command: Load, _ plan: LoadPlan) {
     addTarget(command.target)
-    if plan.replay == nil { addWorkload(plan.workload) }
+    if plan.replay == nil { addWorkload(plan.workload, command.workload) }
     text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
     if plan.replay != nil { addReplay(command.replay) }
     addPace(command.pace, plan)
@@ -68,15 +68,22 @@ struct EffectivePlan {
   }
 
   /// The workload.
-  private mutating func addWorkload(_ workload: WorkloadPlan) {
+  private mutating func addWorkload(_ workload: WorkloadPlan, _ options: WorkloadOptions) {
     // Numbers that a JSON reader may round are text.
     add("seed", workload.seed <= 1 << 53 ? .number(Double(workload.seed)) : .text("\(workload.seed)"))
     text("command", Self.mix(workload.commands) { "\($0)" })
-    number("tokens", workload.tokens)
-    number("token_length", workload.tokenLength)
+    if let list = workload.tokenList {
+      text("token_file", options.tokenFile)
+      number("tokens", list.differentCount, given: nil)
+      number("token_length", list.length, given: nil)
+    } else {
+      number("tokens", workload.tokens)
+      number("token_length", workload.tokenLength)
+    }
     switch workload.payload {
     case .sizes(let sizes): text("payload", Self.mix(sizes) { NumberRange($0).defaultValueDescription })
     case .template(let template): text("payload_template", template)
+    case .listed: text("payload_file", options.payloadFile)
     case .kinds(let kinds): text("payload_kind", Self.mix(kinds) { $0.rawValue })
     }
     text("priority", Self.mix(workload.priorities) { $0.map { "\($0)" } ?? "none" })

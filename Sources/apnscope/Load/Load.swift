@@ -71,6 +71,8 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --rate 10k/s --print-plan > nightly.toml
         apnscope load --plan nightly.toml --history runs.sqlite
         apnscope load --identity ids --rate 5k/s --poll-feedback localhost
+        apnscope load --identity ids --rate 1k/s --log log.jsonl
+        apnscope load --identity ids --token-file t --payload-file p.jsonl
 
       A run is proven when every due notification was sent or pruned and the fate of each is known: "markers leave nothing unknown" \
       has a ✓ then. Lines with ! are warnings, lines with ✗ are failures: nothing was accepted, the run was abandoned, or \
@@ -95,6 +97,7 @@ struct Load: AsyncParsableCommand {
   @OptionGroup(title: "Connections") var connections: ConnectionOptions
   @OptionGroup(title: "Feedback") var feedback: FeedbackOptions
   @OptionGroup(title: "Result") var result: ResultOptions
+  @OptionGroup(title: "Log") var log: LogOptions
   @OptionGroup(title: "Live page") var web: WebOptions
 
   @Option(
@@ -126,6 +129,7 @@ struct Load: AsyncParsableCommand {
     try replay.requireReplay()
     try feedback.requirePolls()
     try web.requireWeb()
+    try log.requireLog()
     if pace.behind == .skip, pace.given.isEmpty, !replay.isPaced {
       throw ValidationError("--behind skip needs --rate, --rate-per-connection, --stage, or --replay at a speed.")
     }
@@ -140,9 +144,8 @@ struct Load: AsyncParsableCommand {
       into: Load.self, named: "load", except: ["plan", "print-plan"],
       alternatives: [
         ("identity", ["plain"]), ("rate", ["rate-per-connection", "stage"]), ("rate-per-connection", ["stage"]),
-        ("payload", ["payload-from", "payload-template"]), ("payload-from", ["payload-template"]),
         ("replay", ReplayOptions.excluded), ("speed", ReplayOptions.excluded), ("poll-feedback", ["replay", "speed"]),
-      ])
+      ] + WorkloadOptions.alternatives)
     try merged.requireCompanions()
     try merged.checkFiles(plan: plan)
     try await LoadRun(merged).run()
@@ -150,10 +153,10 @@ struct Load: AsyncParsableCommand {
 
   private func checkFiles(plan: String?) throws {
     try refuseConflicts(
-      reading: target.files + [plan, replay.replay, workload.payloadFrom].compactMap { $0 },
+      reading: target.files + [plan, replay.replay].compactMap { $0 } + workload.files,
       writing: [
         ("--output", result.file), ("--output", result.file.map { $0 + PartialResult.suffix }),
-        ("--history", result.history), ("--keylog", target.keylog), ("--junit", result.junit),
+        ("--history", result.history), ("--keylog", target.keylog), ("--junit", result.junit), ("--log", log.log),
         FilesInUse.standardOutput,
       ])
   }
@@ -163,6 +166,7 @@ struct Load: AsyncParsableCommand {
     var plan = LoadPlan()
     try target.apply(to: &plan)
     try workload.apply(to: &plan)
+    try target.selectTopic(of: workload.payloadFile, in: &plan)
     connections.apply(to: &plan)
     try pace.apply(to: &plan)
     try replay.apply(to: &plan, hasDuration: pace.duration != nil)

@@ -34,6 +34,7 @@ struct LoadRun {
     let history = try History.appending(to: command.result.history)
     let environment = Apnscope.environment(CommandLine.arguments)
     deferThresholds()
+    let log = try command.log.open()
     let stop = await StopSignals { runner.stop() }
     defer { stop.end() }
 
@@ -44,9 +45,10 @@ struct LoadRun {
     let outcome: LoadOutcome
     do {
       outcome = try await carryOut(
-        runner, plan, partial, watch, page.map { LiveRun($0, environment, settings, command) })
+        runner, plan, partial, watch, log, page.map { LiveRun($0, environment, settings, command) })
     } catch {
       partial?.remove()
+      _ = log?.end(nil)
       await metrics?.stop()
       complain("\(command.target.gateway.address): \(error)")
       throw ExitStatus.unavailable
@@ -57,6 +59,7 @@ struct LoadRun {
     result.labels = command.result.labels
     if !isSegment { result.verdict.thresholds = command.result.threshold.map { $0.threshold.judge(result) } }
     watch?.mark(&result)
+    let isLogged = log?.end(result) ?? true
     let shown = RunReport(result, command: Report.command)
     await page?.finish { shown.page }
     let document = try result.jsonDocument()
@@ -73,6 +76,7 @@ struct LoadRun {
     try output.check()
     try file?.check()
     try junit?.check()
+    if !isLogged { throw ExitStatus.inputOutput }
     if outcome.givenUp != nil, let reason = result.verdict.reasons?.first {
       complain("\(command.target.gateway.address): \(reason)")
     }
@@ -84,27 +88,33 @@ struct LoadRun {
 
   /// Runs the load, with its status on the terminal and its books so far in a file.
   private func carryOut(
-    _ runner: LoadRunner, _ plan: LoadPlan, _ partial: PartialResult?, _ watch: ThresholdWatch?, _ live: LiveRun?
+    _ runner: LoadRunner, _ plan: LoadPlan, _ partial: PartialResult?, _ watch: ThresholdWatch?, _ log: LoadLog?,
+    _ live: LiveRun?
   ) async throws -> LoadOutcome {
     let status = LoadStatus(
       "apnscope load  \(command.target.gateway.address)", isQuiet: command.result.display.progress.quiet,
       hasScreen: command.result.screen.screen)
     let length = RunLength(plan)
     let gateway = "\(command.target.gateway.address)"
+    // Without a log nothing is noted for it.
+    let events: (@Sendable ([LoadEvent]) -> Void)? = if let log { { log.receive($0) } } else { nil }
     do {
-      let outcome = try await runner.run {
-        status.show($0, of: length)
-      } notice: {
-        status.end()
-        complain("\(gateway): \($0)")
-      } checkpoint: {
-        partial?.keep($0)
-        live?.show($0)
-        guard let watch, watch.fails($0), let failure = watch.failure else { return }
-        runner.stop()
-        status.end()
-        complain("\(failure.threshold.expression) does not hold: \(failure.entry.reason ?? "")")
-      }
+      let outcome = try await runner.run(
+        { status.show($0, of: length) },
+        notice: {
+          status.end()
+          complain("\(gateway): \($0)")
+        },
+        checkpoint: {
+          partial?.keep($0)
+          live?.show($0)
+          guard let watch, watch.fails($0), let failure = watch.failure else { return }
+          runner.stop()
+          log?.abort(failure.entry)
+          status.end()
+          complain("\(failure.threshold.expression) does not hold: \(failure.entry.reason ?? "")")
+        },
+        events: events)
       status.end()
       await partial?.end()
       return outcome

@@ -60,7 +60,8 @@ struct Merge: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Exit with 99 unless this holds for the whole, e.g. 'accepted_per_s>100k'; repeatable; see 'apnscope load --help'.",
-      valueName: "condition"), transform: ThresholdArgument.parseFinal)
+      valueName: "condition"), completion: .words { Array(Threshold.names.keys) },
+    transform: ThresholdArgument.parseFinal)
   var threshold: [ThresholdArgument] = []
 
   @Flag(

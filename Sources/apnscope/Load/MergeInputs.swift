@@ -39,7 +39,7 @@ struct MergeInputs {
       throw ExitStatus.damaged
     }
     guard parts.isEmpty, inspections.isEmpty else { return }
-    complain("no results to merge")
+    complain("merge: no usable results")
     throw ExitStatus.damaged
   }
 
@@ -134,7 +134,7 @@ struct MergeInputs {
     }
     names[digest] = name
     guard parts.count + inspections.count < most else {
-      complain("more than \(grouped(most)) results; raise --max-results")
+      complain("merge: more than \(grouped(most)) results; raise --max-results")
       throw ExitStatus.damaged
     }
   }

@@ -70,7 +70,7 @@ struct ResultOptions: ParsableArguments {
     parsing: .upToNextOption,
     help: ArgumentHelp(
       "Exit with 99 unless this holds, e.g. 'send_lag_p99<5ms', 'rejected_rate<0.1%' or 'accepted_per_s>100k'; an unknown name lists all metrics; times need a unit. With ',abort' behind it, judged every second from 2 s on, it ends the run when it does not hold. Takes several arguments; repeatable. With --segment, 'apnscope merge' evaluates it.",
-      valueName: "condition"), transform: ThresholdArgument.parse)
+      valueName: "condition"), completion: .words { Array(Threshold.names.keys) }, transform: ThresholdArgument.parse)
   var threshold: [ThresholdArgument] = []
 
   @Option(

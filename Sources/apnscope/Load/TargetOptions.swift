@@ -138,12 +138,25 @@ struct TargetOptions: ParsableArguments {
     do {
       return try context(identity, keyLog)
     } catch let error as TLSError {
-      let way =
-        Paths.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
-      complain(error.message + way)
-      // `.file`: an input file, because the key log is open already.
-      throw error.kind == .file ? ExitStatus.cannotOpen : ExitStatus.code(for: error)
+      throw complaining(of: error, identity)
     }
+  }
+
+  /// The topic that the certificate allows to push to; `nil`: without TLS, or the certificate names none.
+  func runTopic() throws -> String? {
+    guard let identity else { return nil }
+    do {
+      return try provider(identity, Paths.isDirectory(identity) ? IdentityDirectory(identity) : nil).topic
+    } catch let error as TLSError {
+      throw complaining(of: error, identity)
+    }
+  }
+
+  private func complaining(of error: TLSError, _ identity: String) -> ExitCode {
+    let way = Paths.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
+    complain(error.message + way)
+    // `.file`: an input file, because the key log is open already.
+    return error.kind == .file ? ExitStatus.cannotOpen : ExitStatus.code(for: error)
   }
 
   private func complaining(_ keyLog: String) throws -> KeyLogFile {

@@ -11,7 +11,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp("Commands: 0, 1 or 2, or a mix, e.g. 0=1,2=9. Default: 2.", valueName: "mix"),
-    transform: MixArgument.parse)
+    completion: .words { ["0", "1", "2"] }, transform: MixArgument.parse)
   var command: MixArgument?
 
   @Option(
@@ -21,6 +21,12 @@ struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp("Length of a device token. Default: 32.", valueName: "bytes"), transform: ByteCount.parse)
   var tokenLength: ByteCount?
+
+  @Option(
+    help: ArgumentHelp(
+      "Send to the tokens of a file instead, in their order and from the first again: one a line, in hexadecimal, of any lengths; what follows a # is a comment; - for standard input. Up to 10000000 tokens and 1GiB.",
+      valueName: "file"), completion: .file())
+  var tokenFile: String?
 
   @Option(
     help: ArgumentHelp(
@@ -43,12 +49,18 @@ struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Realistic payloads of these kinds: \(Self.kinds.joined(separator: ", ")); or a mix, e.g. alert=8,background=2. Alerts are plain and localized, in several languages; silent pushes have priority 5.",
-      valueName: "mix"), transform: MixArgument.parse)
+      valueName: "mix"), completion: .words { Self.kinds }, transform: MixArgument.parse)
   var payloadKind: MixArgument?
 
   @Option(
+    help: ArgumentHelp(
+      "Payloads from a file instead, sent as they are: a line is a payload, or an entry such as {\"payload\": {…}, \"weight\": 3}, whose payload is sent three times as often as others; - for standard input. Silent pushes have priority 5. Up to 100000 payloads and 64MiB.",
+      valueName: "payloads.jsonl"), completion: .file(extensions: ["jsonl"]))
+  var payloadFile: String?
+
+  @Option(
     help: ArgumentHelp("Priorities: 10, 5 or none, or a mix, e.g. 10=9,5=1. Default: 10.", valueName: "mix"),
-    transform: MixArgument.parse)
+    completion: .words { ["10", "5", "none"] }, transform: MixArgument.parse)
   var priority: MixArgument?
 
   @Option(
@@ -61,7 +73,7 @@ struct WorkloadOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Shares of notifications with a fault: \(Self.faultNames.joined(separator: ", ")), as missing-token=1e-4,oversize=1%; and with a payload or frame that breaks a rule of 'apnscope lint', as payload=json_trailing_comma:1%.",
-      valueName: "shares"), transform: FaultsArgument.parse)
+      valueName: "shares"), completion: .words { Self.faultWords }, transform: FaultsArgument.parse)
   var faults: FaultsArgument?
 
   @Option(
@@ -72,28 +84,50 @@ struct WorkloadOptions: ParsableArguments {
 
   /// The options that describe made notifications.
   static let described = [
-    "seed", "command", "tokens", "token-length", "payload", "payload-from", "payload-template", "payload-kind",
-    "priority", "expiration", "faults",
+    "seed", "command", "tokens", "token-length", "token-file", "payload", "payload-from", "payload-template",
+    "payload-kind", "payload-file", "priority", "expiration", "faults",
   ]
 
   /// The names of the workload options that the user set.
   var given: [String] {
     let areGiven = [
-      seed != nil, command != nil, tokens != nil, tokenLength != nil, payload != nil, payloadFrom != nil,
-      payloadTemplate != nil, payloadKind != nil, priority != nil, expiration != nil, faults != nil,
+      seed != nil, command != nil, tokens != nil, tokenLength != nil, tokenFile != nil, payload != nil,
+      payloadFrom != nil, payloadTemplate != nil, payloadKind != nil, payloadFile != nil, priority != nil,
+      expiration != nil, faults != nil,
     ]
     return zip(Self.described, areGiven).filter(\.1).map(\.0)
   }
 
+  /// Options of which one excludes the others, by the option that decides: of a plan file the others are dropped then.
+  static let alternatives = [
+    ("payload", ["payload-from", "payload-template", "payload-kind", "payload-file"]),
+    ("payload-from", ["payload-template", "payload-kind", "payload-file"]),
+    ("payload-template", ["payload-kind", "payload-file"]), ("payload-kind", ["payload-file"]),
+    ("token-file", ["tokens", "token-length"]),
+  ]
+
+  /// The files that are read.
+  var files: [String] { [payloadFrom, tokenFile, payloadFile].compactMap { $0 } }
+
   func validate() throws {
-    let given = [
-      payload.map { _ in "--payload" }, payloadFrom.map { _ in "--payload-from" },
-      payloadTemplate.map { _ in "--payload-template" }, payloadKind.map { _ in "--payload-kind" },
-    ].compactMap { $0 }
-    if given.count > 1 { throw ValidationError("\(given[0]) and \(given[1]) exclude each other.") }
+    let given = Set(given)
+    for (one, others) in Self.alternatives where given.contains(one) {
+      guard let other = others.first(where: given.contains) else { continue }
+      throw ValidationError("--\(one) and --\(other) exclude each other\(Self.reason(one, other)).")
+    }
+    if tokenFile == "-", let other = [payloadFrom, payloadFile].firstIndex(of: "-") {
+      throw ValidationError(
+        "--token-file and \(other == 0 ? "--payload-from" : "--payload-file") exclude each other as -: standard input is one file."
+      )
+    }
   }
 
-  /// Reads the file that payload sizes come from.
+  private static func reason(_ one: String, _ other: String) -> String {
+    if one == "token-file" { return ": the file has the tokens" }
+    return other == "payload-file" ? ": the payloads of a file are sent as they are" : ""
+  }
+
+  /// Reads the files of tokens and payloads, and the one that sizes come from.
   func apply(to plan: inout LoadPlan) throws {
     if let seed { plan.workload.seed = seed }
     if let tokens { plan.workload.tokens = tokens.value }
@@ -104,6 +138,10 @@ struct WorkloadOptions: ParsableArguments {
     if let payload {
       plan.workload.payload = .sizes(
         try read(payload, "payload", "sizes, e.g. 100, 2KB or 100..2KB") { ByteRange(argument: $0)?.bytes })
+    }
+    if let tokenFile { plan.workload.tokenList = try TokenList(contentsOf: tokenFile) }
+    if let payloadFile {
+      plan.workload.payload = .listed(try PayloadList(contentsOf: payloadFile, for: plan.workload.commands))
     }
     if let payloadFrom, let mix = try PayloadSizes(contentsOf: payloadFrom).mix { plan.workload.payload = .sizes(mix) }
     if let payloadTemplate { plan.workload.payload = .template(payloadTemplate) }
@@ -147,15 +185,18 @@ struct WorkloadOptions: ParsableArguments {
 
   private static let kinds = PayloadKind.allCases.map(\.rawValue)
   private static let faultNames = WorkloadPlan.Fault.allCases.map(\.rawValue)
+  /// Each with what is behind it: a share, or a rule and its share.
+  private static var faultWords: [String] {
+    faultNames.map { $0 + "=" } + Workload.faultyPayloadCodes.map { "payload=\($0):" }
+  }
 
   private func payloadShares(_ payloads: [(code: String, share: Double)]) throws -> [String: Double] {
     var shares: [String: Double] = [:]
     for (code, share) in payloads {
       guard Workload.faultyPayloadCodes.contains(code) else {
-        let hint =
-          nearest(code, of: Workload.faultyPayloadCodes).map { "Did you mean '\($0)'?" }
-          ?? "Available: \(Workload.faultyPayloadCodes.joined(separator: ", "))."
-        throw ValidationError("--faults: unknown rule '\(code)', or not one that a single notification breaks. \(hint)")
+        throw ValidationError(
+          "--faults: unknown rule '\(code)', or not one that a single notification breaks. \(hint(code, of: Workload.faultyPayloadCodes))"
+        )
       }
       shares[code] = share
     }
@@ -169,10 +210,7 @@ struct WorkloadOptions: ParsableArguments {
         if name == "payload" {
           throw ValidationError("--faults: payload takes a rule and its share, as payload=json_trailing_comma:1%.")
         }
-        let names = Self.faultNames
-        let hint =
-          nearest(name, of: names).map { "Did you mean '\($0)'?" } ?? "Available: \(names.joined(separator: ", "))."
-        throw ValidationError("--faults: unknown fault '\(name)'. \(hint)")
+        throw ValidationError("--faults: unknown fault '\(name)'. \(hint(name, of: Self.faultNames))")
       }
       guard let share else {
         throw ValidationError("--faults takes the share of notifications with the fault, e.g. \(name)=1e-4.")

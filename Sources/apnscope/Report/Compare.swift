@@ -179,8 +179,7 @@ struct Compare: ParsableCommand {
   /// Throws a usage error for a figure that results of this kind do not have.
   private func requireFigures(_ known: [RunFigure], _ kind: String) throws {
     for figure in figures where !known.contains(where: { $0.name == figure }) {
-      throw ValidationError(
-        "\(kind) have no figure '\(figure)'. Available: \(known.map(\.name).joined(separator: ", ")).")
+      throw ValidationError("\(kind) have no figure '\(figure)'. \(hint(figure, of: known.map(\.name)))")
     }
   }
 }

@@ -177,7 +177,5 @@ struct History: ParsableCommand {
 /// Throws a usage error with a hint for an unknown figure.
 func checkFigure(_ figure: String, of names: [String]) throws {
   guard !names.contains(figure) else { return }
-  let hint =
-    nearest(figure, of: names).map { "Did you mean '\($0)'?" } ?? "Available: \(names.joined(separator: ", "))."
-  throw ValidationError("Unknown figure '\(figure)'. \(hint)")
+  throw ValidationError("Unknown figure '\(figure)'. \(hint(figure, of: names))")
 }

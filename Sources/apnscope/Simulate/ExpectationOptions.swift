@@ -23,7 +23,7 @@ struct ExpectationOptions: ParsableArguments {
       Exit with 99 unless this holds at the end, e.g. 'accepted>=1000', 'lost<=0', 'resend_p99<5s' or \
       'token=43bf,count=1'; an unknown name lists all metrics. Takes several arguments; repeatable. Those of the verdict \
       imply --verdict.
-      """, valueName: "condition"), transform: ExpectationArgument.parse)
+      """, valueName: "condition"), completion: .words { Expectation.names }, transform: ExpectationArgument.parse)
   var expect: [ExpectationArgument] = []
 
   @Option(
@@ -32,7 +32,7 @@ struct ExpectationOptions: ParsableArguments {
       """
       End as soon as this holds, e.g. 'received>=1000'; with several, when all do. If the end comes before, the exit \
       status is 99. Not for what the verdict knows.
-      """, valueName: "condition"), transform: ExpectationArgument.parse)
+      """, valueName: "condition"), completion: .words { Expectation.names }, transform: ExpectationArgument.parse)
   var until: [ExpectationArgument] = []
 
   @Option(
