@@ -9,10 +9,7 @@ extension Judging {
   /// Judges the frame alone, regardless of the payload.
   mutating func judgeFrame(_ frame: PushFrame) {
     if frame.command >= 2, let priority = frame.priority, priority != 5, priority != 10 { report(.priorityValue) }
-    // Without a token there is no device for which it could be stored: providers send such frames to be refused.
-    if frame.command > 0, frame.token?.isEmpty != true, let expiration = frame.expiration {
-      judgeExpiration(expiration, frame.sentAt)
-    }
+    if frame.command > 0, let expiration = frame.expiration { judgeExpiration(expiration, frame.sentAt) }
     if let token = frame.token {
       for rule in PayloadJudge.rules(ofToken: token.rawBytes, era: era) { report(rule) }
     }

@@ -189,8 +189,7 @@ def judge_frame(push, era, sent, codes):
     token, expiration = push["token"], push["expiration"]
     if push["command"] == 2 and push["priority"] not in (None, 5, 10):
         codes.add("priority_value")
-    # Without a token there is no device for which it could be stored.
-    if push["command"] > 0 and token and expiration is not None:
+    if push["command"] > 0 and expiration is not None:
         if expiration == 0:
             codes.add("expiration_zero")
         elif expiration < 10**9:

@@ -86,10 +86,8 @@ final class PayloadTally {
   @inline(never)
   private func noteFrame(_ notification: borrowing Push, _ second: Int64) -> Bool {
     let command = notification.fields.command.rawValue
-    // Without a token there is no device for which it could be stored.
-    let expiration = notification.token.byteCount > 0 ? notification.expiration : nil
     var rules = PayloadJudge.rules(
-      ofFrame: PushFrame(command: command, expiration: expiration, sentAt: second), era: scrutiny.era)
+      ofFrame: PushFrame(command: command, expiration: notification.expiration, sentAt: second), era: scrutiny.era)
     rules.formUnion(PayloadJudge.rules(ofToken: notification.token, era: scrutiny.era))
     for rule in rules { sums.lint[rule.code, default: 0] += 1 }
     return rules.hasErrors

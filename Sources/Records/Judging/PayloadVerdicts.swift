@@ -120,11 +120,9 @@ public struct PayloadVerdicts: Sendable {
   private mutating func judgeFrame(
     _ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace, _ rules: inout PayloadRuleSet
   ) {
-    let token = frame.extracting(fields.token.range)
-    // Without a token there is no device for which it could be stored.
-    let expiration = token.byteCount > 0 ? fields.expiration : nil
     var found = PayloadJudge.rules(
-      ofFrame: PushFrame(command: fields.command.rawValue, expiration: expiration, sentAt: second), era: year)
+      ofFrame: PushFrame(command: fields.command.rawValue, expiration: fields.expiration, sentAt: second), era: year)
+    let token = frame.extracting(fields.token.range)
     found.formUnion(PayloadJudge.rules(ofToken: token, era: year))
     guard !found.isEmpty else { return }
     rules.formUnion(found)
