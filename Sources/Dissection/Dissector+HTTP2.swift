@@ -93,6 +93,11 @@ extension Dissector {
       bytes, from: side, at: offset, arrival: Arrival(mark), startsRecord: connection.tls != nil && startsFrame,
       isAhead: mark.isAhead
     ) { take($0, $1, reader, connection) }
+    if takesHTTP2 {
+      let place = RecordPlace(
+        connection: connection.number, time: mark.time, packet: mark.packet, offset: offset, length: bytes.byteCount)
+      output.sink.receive(http2: bytes, at: place, Direction(side))
+    }
     // A few bytes can open a stream, or refer to a long field.
     memory.add(max(0, reader.heldBytes - before - bytes.byteCount))
     releaseFates(reader, connection)
@@ -227,6 +232,9 @@ extension Dissector {
   ) {
     let place = place(request.ended ?? request.latest, request.offset, request.length, connection)
     if let index = request.notification {
+      var request = request
+      // With a certificate APNs ignores the field, so what is no token leaves nothing open.
+      if request.hasOtherAuthorization, connection.tls?.clientSubject != nil { request.uncertain.remove(.trust) }
       output.summary.notifications += 1
       output.sink.receive(
         ProviderNotificationRecord(

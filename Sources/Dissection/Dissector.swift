@@ -14,6 +14,8 @@ struct Dissector {
   private static var manyConnections: Int { 512 }
 
   var output: RecordEmitter
+  /// Whether the sink takes the bytes of connections over HTTP/2.
+  let takesHTTP2: Bool
   let options: DissectionOptions
   let secrets: Secrets
   var connections: [Connection?] = []
@@ -28,6 +30,7 @@ struct Dissector {
 
   init(sink: any RecordSink, options: DissectionOptions, secrets: Secrets) {
     output = RecordEmitter(sink: sink)
+    takesHTTP2 = sink.takesHTTP2
     self.options = options
     self.secrets = secrets
     clientStreams = ClientStreams(options: options)

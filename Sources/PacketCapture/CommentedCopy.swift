@@ -2,9 +2,10 @@ import Bytes
 
 /// A copy of a capture as pcapng, with comments at packets.
 ///
-/// Blocks of a pcapng file are copied unchanged, with three exceptions: packets that get a comment; section headers
-/// that state the length of the section, which becomes unknown; and simple packet blocks that get a comment, which
-/// become enhanced ones. Packets of pcap and snoop files become packets of one interface, with times in nanoseconds.
+/// Blocks of a pcapng file are copied unchanged, with these exceptions: packets that get a comment, or other bytes;
+/// secrets that are left out; section headers that state the length of the section, which becomes unknown; and simple
+/// packet blocks that get a comment, which become enhanced ones. Packets of pcap and snoop files become packets of one
+/// interface, with times in nanoseconds.
 package struct CommentedCopy {
   /// The number of packets copied and of comments written.
   package private(set) var packets = 0
@@ -13,23 +14,36 @@ package struct CommentedCopy {
   package private(set) var warnings: [String] = []
   /// Whether the file has TLS secrets.
   package private(set) var holdsSecrets = false
+  /// Blocks of TLS secrets that are not in the copy.
+  package private(set) var droppedSecrets = 0
+  /// Packets with other bytes in their payloads, and with zeros alone.
+  package private(set) var edited = 0
+  package private(set) var blanked = 0
+  private let edits: PayloadEdits
+  private let dropsSecrets: Bool
+  private var decoder: PacketDecoder
   private let write: (RawSpan) -> Bool
   private let comment: (Int) -> String?
 
   /// Copies a file.
   ///
   /// - Parameters:
+  ///   - edits: what is replaced in payloads.
+  ///   - dropsSecrets: blocks of TLS secrets are left out.
   ///   - comment: returns the comment at a packet, by its number from 1.
   ///   - write: receives the copy piece by piece; `false` ends the copy.
   ///   - proceed: called after each block of the file with the bytes read, the size if it is known, and the number of
   ///     packets; `false` ends the copy.
   /// - Throws: a `CaptureError` if the file cannot be read or is not a packet capture.
   package init(
-    of path: String, options: CaptureOptions, comment: @escaping (Int) -> String?,
-    to write: @escaping (RawSpan) -> Bool, proceed: (_ bytesRead: Int, _ size: Int?, _ packets: Int) -> Bool
+    of path: String, options: CaptureOptions, edits: PayloadEdits = PayloadEdits(), dropsSecrets: Bool = false,
+    comment: @escaping (Int) -> String?, to write: @escaping (RawSpan) -> Bool,
+    proceed: (_ bytesRead: Int, _ size: Int?, _ packets: Int) -> Bool
   ) throws(CaptureError) {
     self.comment = comment
     self.write = write
+    (self.edits, self.dropsSecrets) = (edits, dropsSecrets)
+    decoder = PacketDecoder(options: options)
     var input = try InputFile.opening(path)
     _ = try input.fill(atLeast: 24)
     guard try CaptureFile.recognises(input.window, options: options) else {
@@ -56,6 +70,18 @@ package struct CommentedCopy {
     return text
   }
 
+  /// The packet's bytes, if some are replaced.
+  private mutating func edited(_ packet: Packet, _ bytes: RawSpan) -> [UInt8]? {
+    if edits.isEmpty { return nil }
+    var copy = Array(copying: bytes)
+    switch edits.edit(packet, &copy, &decoder) {
+    case .copied: return nil
+    case .edited: edited += 1
+    case .blanked: blanked += 1
+    }
+    return copy
+  }
+
   // MARK: pcap and snoop
 
   private func begin(_ linkType: LinkType) -> Bool {
@@ -71,9 +97,14 @@ package struct CommentedCopy {
       switch try next(input.window, &offset, input.position, &parser) {
       case .packet(let packet, let range):
         let text = text(at: packet)
-        let block = PcapngBlock.packet(
-          time: UInt64(bitPattern: packet.time.nanoseconds), length: UInt32(clamping: packet.originalLength),
-          input.window.extracting(range), comment: text)
+        let time = UInt64(bitPattern: packet.time.nanoseconds)
+        let length = UInt32(clamping: packet.originalLength)
+        let block =
+          if let edited = edited(packet, input.window.extracting(range)) {
+            PcapngBlock.packet(time: time, length: length, edited.rawBytes, comment: text)
+          } else {
+            PcapngBlock.packet(time: time, length: length, input.window.extracting(range), comment: text)
+          }
         guard write(block.rawBytes) else { return }
       case .other: break
       case .needs(let count):
@@ -100,8 +131,11 @@ package struct CommentedCopy {
       case .needs(let count):
         guard proceed(input.bytesRead, input.size, packets), try fill(&input, count) else { return }
       case .skip(let count):
-        noteSecrets(input.window, parser.bigEndian)
-        guard try pass(&input, count) else { return }
+        if noteSecrets(input.window, parser.bigEndian), dropsSecrets {
+          guard drop(), try input.skip(count) else { return }
+        } else {
+          guard try pass(&input, count) else { return }
+        }
       case nil: return
       }
       input.consume(offset)
@@ -111,18 +145,32 @@ package struct CommentedCopy {
   private mutating func put(_ step: CaptureStep?, _ block: RawSpan, _ bigEndian: Bool) -> Bool {
     switch step {
     case .packet(let packet, let range):
-      guard let text = text(at: packet) else { return write(block) }
-      return write(commented(block, packet, range, bigEndian, text).rawBytes)
-    case .other:
-      noteSecrets(block, bigEndian)
-      return write(block: block)
+      guard let edited = edited(packet, block.extracting(range)) else { return put(packet, block, range, bigEndian) }
+      var copy = Array(copying: block)
+      copy.replaceSubrange(range, with: edited)
+      return put(packet, copy.rawBytes, range, bigEndian)
+    case .other: return noteSecrets(block, bigEndian) && dropsSecrets ? drop() : write(block: block)
     default: return true
     }
   }
 
-  private mutating func noteSecrets(_ block: RawSpan, _ bigEndian: Bool) {
-    guard block.byteCount >= 4, block.uint32(at: 0, bigEndian: bigEndian) == PcapngBlock.secretsType else { return }
+  private mutating func put(_ packet: Packet, _ block: RawSpan, _ range: Range<Int>, _ bigEndian: Bool) -> Bool {
+    guard let text = text(at: packet) else { return write(block) }
+    return write(commented(block, packet, range, bigEndian, text).rawBytes)
+  }
+
+  private mutating func drop() -> Bool {
+    droppedSecrets += 1
+    return true
+  }
+
+  /// Whether a block has TLS secrets.
+  private mutating func noteSecrets(_ block: RawSpan, _ bigEndian: Bool) -> Bool {
+    guard block.byteCount >= 4, block.uint32(at: 0, bigEndian: bigEndian) == PcapngBlock.secretsType else {
+      return false
+    }
     holdsSecrets = true
+    return true
   }
 
   private func commented(

@@ -140,7 +140,10 @@ package struct RecordingPipeline {
   ) throws -> (sink: Sink, reading: ReadingOutcome) {
     let firstPass = try firstPass ?? firstPassOfCounting()
     let received = SharedSink(sink)
-    let redacted: any RecordSink = redaction.map { RedactedRecords(received, $0) } ?? received
+    let redacted: any RecordSink =
+      redaction.map {
+        RedactedRecords(received, $0, limits: options.http2, memory: options.maximumMemory / 8)
+      } ?? received
     var reading: ReadingOutcome
     if selection.isEmpty && recordLimit == nil {
       reading = try pass(

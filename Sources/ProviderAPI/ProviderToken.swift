@@ -77,7 +77,7 @@ public struct ProviderToken: Sendable, Hashable {
   }
 
   /// Whether the value of an `authorization` field is `bearer`, and three parts between full stops.
-  static func hasForm(_ value: RawSpan) -> Bool { (try? parts(value)) != nil }
+  package static func hasForm(_ value: RawSpan) -> Bool { (try? parts(value)) != nil }
 
   /// The beginning of a token, and its two full stops.
   private static func parts(_ value: RawSpan) throws(Problem) -> (start: Int, first: Int, second: Int) {
@@ -98,7 +98,7 @@ public struct ProviderToken: Sendable, Hashable {
 
   /// Whether a text has three parts as a token has: two points between base64url, of which the last part may be a
   /// signature, or the first begins as a header in JSON does.
-  static func isInside(_ text: RawSpan) -> Bool {
+  package static func isInside(_ text: RawSpan) -> Bool {
     guard text.byteCount >= 16 else { return false }
     // The lengths of the latest parts that points separate, and where the first of them begins.
     var (first, second, third) = (0, 0, 0)
@@ -119,6 +119,28 @@ public struct ProviderToken: Sendable, Hashable {
       }
     }
     return holdsToken(text, (first, second, third), at: begins.0)
+  }
+
+  /// The signatures in a text that is a provider token, or has one inside: what follows the second full stop.
+  package static func signatures(in text: RawSpan) -> [Range<Int>] {
+    if let place = try? parts(text) { return [place.second + 1..<text.byteCount] }
+    guard isInside(text) else { return [] }
+    var ranges: [Range<Int>] = []
+    var dots = 0
+    var start = 0
+    for offset in 0..<text.byteCount {
+      let byte = text.byte(at: offset)
+      if byte == UInt8(ascii: ".") {
+        dots += 1
+        if dots > 2 { ranges.append(start..<offset) }
+        start = offset + 1
+      } else if !Base64URL.isDigit(byte) {
+        if dots > 1 { ranges.append(start..<offset) }
+        dots = 0
+      }
+    }
+    if dots > 1 { ranges.append(start..<text.byteCount) }
+    return ranges
   }
 
   // A topic has parts like these, but its first ones are short, and few of its last ones are long.

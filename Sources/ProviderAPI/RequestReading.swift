@@ -86,8 +86,10 @@ struct RequestReading {
       // A credential: it is in no range, and a second one in no list.
       guard isFirst(.trust, isKnown, &request), isKnown else { return }
       switch tokens.use(value, field) {
-      // Another scheme, or a token without one: nobody can say what it is taken for.
-      case .none: request.uncertain.insert(.trust)
+      // Another scheme, or a token without one: nobody can say what it is taken for. With a certificate it is ignored.
+      case .none:
+        request.hasOtherAuthorization = true
+        request.uncertain.insert(.trust)
       case .token(let place, let isNumbered):
         (request.providerToken, request.isProviderTokenNumbered) = (place, isNumbered)
         request.hasAuthorization = true
@@ -180,9 +182,9 @@ struct RequestReading {
 }
 
 /// Numbers in decimal digits.
-enum DecimalText {
+package enum DecimalText {
   /// The number of at most 19 digits and nothing else.
-  static func number(_ text: RawSpan) -> UInt64? {
+  package static func number(_ text: RawSpan) -> UInt64? {
     guard (1...19).contains(text.byteCount) else { return nil }
     var number: UInt64 = 0
     for offset in 0..<text.byteCount {

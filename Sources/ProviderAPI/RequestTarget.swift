@@ -33,7 +33,7 @@ extension RequestTarget {
   ///   - range: the range of the path.
   ///   - method: the range of the method; `nil` if it is not known. Notifications have any: a wrong one is a reason to reject them.
   /// - Returns: what the request is for, and the range in the path of the token or of the bundle identifier.
-  static func read(
+  package static func read(
     _ bytes: RawSpan, path range: Range<Int>, method: Range<Int>?
   ) -> (target: RequestTarget, name: Range<Int>) {
     let path = bytes.extracting(range)

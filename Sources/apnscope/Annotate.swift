@@ -8,6 +8,7 @@ import Measurement
 import PacketCapture
 import Pipeline
 import Records
+import Reporting
 
 struct Annotate: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -15,7 +16,7 @@ struct Annotate: ParsableCommand {
     discussion: """
       Reads a packet capture as 'decode' does, and writes it again as pcapng with a packet comment wherever there is \
       something to say: at notifications that were refused, discarded, malformed, or that repeat discarded ones, at error \
-      responses, and at malformed bytes. For example:
+      responses, at malformed bytes, and over HTTP/2 at answers that reject, GOAWAY and RST_STREAM. For example:
 
         8 invalid token: #7 refused, 26 after it discarded, 20 of them not seen again: 6 recovered, 20 lost
 
@@ -26,6 +27,10 @@ struct Annotate: ParsableCommand {
 
       Everything else is copied as it is: packets, interfaces, secrets, names, comments. Times and lengths do not change. \
       Wireshark shows the comments in the packet details, and finds them with the filter 'pkt_comment'.
+
+      The signature of a provider token is a credential for up to an hour, and in no copy. Where HTTP/2 is in clear, filler \
+      of the same length replaces it, and zeros replace payloads that may hold a part of one: sent again, around a gap, \
+      or broken. Where TLS is read, TLS secrets in the capture are left out: give Wireshark the key log, as apnscope.
 
       Examples:
         apnscope annotate capture.pcap --output annotated.pcapng
@@ -83,11 +88,12 @@ struct Annotate: ParsableCommand {
     if try pipeline.keepStandardInput(for: .comments) { throw ExitStatus.interrupted }
     let fates = try pipeline.read(into: FateIndex(maximumRanges: limits.maxFateRanges), isQuiet: true).sink
     let sendings = try sendings(&pipeline)
-    let found = PacketComments(fates: fates, sendings: sendings, limit: comments.maxComments)
+    let found = PacketComments(
+      fates: fates, sendings: sendings, limit: comments.maxComments, credentialMemory: limits.maxMemory.bytes / 8)
     let reading = try pipeline.read(into: found).reading
     if let failure = reading.failure { throw ExitStatus.code(for: failure) }
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    let copy = try write(found, of: pipeline.inputs[0], to: output, rights)
+    let copy = try write(found, try credentials(found), of: pipeline.inputs[0], to: output, rights)
     if found.omitted > 0 { complain("\(found.omitted) further records have no comments (--max-comments)") }
     if sendings.lossesNotKept > 0 {
       complain("comments do not say what became of \(sendings.lossesNotKept) discarded notifications (--max-comments)")
@@ -96,6 +102,31 @@ struct Annotate: ParsableCommand {
       complain("some fates are not known, so comments are missing (--max-fate-ranges)")
     }
     complain("\(copy.comments) of \(copy.packets) packets have comments")
+    report(copy)
+  }
+
+  private func report(_ copy: CommentedCopy) {
+    if copy.edited > 0 {
+      complain("in \(counted(copy.edited, "packet")) filler replaces signatures of provider tokens")
+    }
+    if copy.blanked > 0 {
+      complain(
+        "zeros replace the payloads of \(counted(copy.blanked, "packet")) that may hold parts of provider tokens")
+    }
+    if copy.droppedSecrets > 0 {
+      complain(
+        "TLS secrets are left out, since they open provider tokens; Wireshark needs a key log to read the copy")
+    }
+  }
+
+  /// The places of provider tokens in all that is copied, also in what is not selected.
+  private func credentials(_ found: PacketComments) throws -> CredentialPlaces {
+    guard selection.filter != nil || selection.isPart else { return found.credentials }
+    var all = selection
+    (all.filter, all.shard) = (nil, nil)
+    var pipeline = try DecodingOptions(selection: all, secrets: secrets, limits: limits).pipeline([input])
+    let places = CredentialPlaces(limit: limits.maxMemory.bytes / 8)
+    return try pipeline.read(into: places, isQuiet: true).sink
   }
 
   /// What was discarded and sent again in the whole capture, exactly: what does not fit into --max-memory goes to
@@ -121,14 +152,17 @@ struct Annotate: ParsableCommand {
   }
 
   private func write(
-    _ notes: PacketComments, of input: RecordingInput, to output: ReplacedFile, _ rights: mode_t
+    _ notes: PacketComments, _ credentials: CredentialPlaces, of input: RecordingInput, to output: ReplacedFile,
+    _ rights: mode_t
   ) throws -> CommentedCopy {
     let options = DecodingOptions(selection: selection, secrets: secrets, limits: limits).dissectionOptions.capture
     var progress = Progress()
     defer { progress.end() }
     let copy: CommentedCopy
     do {
-      copy = try CommentedCopy(of: input.path, options: options) {
+      copy = try CommentedCopy(
+        of: input.path, options: options, edits: credentials.edits, dropsSecrets: credentials.isBehindSecrets
+      ) {
         notes.comment(at: $0)
       } to: {
         output.write($0)
@@ -142,7 +176,7 @@ struct Annotate: ParsableCommand {
     }
     progress.end()
     if Interrupt.isRequested { throw ExitStatus.interrupted }
-    try output.finish(atMost: copy.holdsSecrets ? 0o600 : rights)
+    try output.finish(atMost: copy.holdsSecrets && copy.droppedSecrets == 0 ? 0o600 : rights)
     return copy
   }
 }

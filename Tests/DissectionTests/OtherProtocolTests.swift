@@ -95,13 +95,15 @@ struct OtherProtocolTests {
     "What TLS agreed on names HTTP, and no key is asked for",
     arguments: [
       (["h2", "http/1.1"], ["h2"], OtherProtocol.http2), (["h2", "http/1.1"], ["http/1.1"], .http1),
-      (["h2", "http/1.1"], [], .http2), (["http/1.1"], [], .http1),
+      (["h2", "http/1.1"], [], .http2), (["http/1.1", "h2"], [], .http2), (["http/1.1"], [], .http1),
+      (["http/1.1", "http/1.0"], [], .http1),
     ])
   func agreed(offered: [String], chosen: [String], kind: OtherProtocol) throws {
     for port in [443, 2195] as [UInt16] {
       let (connections, findings) = try encrypted(offered, chosen, port: port)
       #expect(connections.map(\.service) == [.other] && connections.map(\.otherProtocol) == [kind])
       #expect(findings.contains { $0.hasPrefix("other_protocol: 1 connection on port \(port) is \(kind.name);") })
+      #expect(findings.contains { $0.contains("does not decode it") } == (kind == .http1), "\(findings)")
       #expect(!findings.contains { $0.hasPrefix("undecrypted_connection") })
     }
   }

@@ -55,7 +55,24 @@ import COpenSSL
     guard isSet == 1 else { throw ConversationError("suite \(name ?? "DEFAULT"): \(openSSLProblem())") }
   }
 
+  /// Lets the server take the client's first protocol.
+  private func setProtocols(_ names: [String]) {
+    guard !names.isEmpty else { return }
+    let list = names.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+    _ = unsafe SSL_CTX_set_alpn_protos(client, list, UInt32(list.count))
+    unsafe SSL_CTX_set_alpn_select_cb(
+      server,
+      { _, chosen, length, offered, _, _ in
+        // The list has a length before each name.
+        guard let offered = unsafe offered else { return SSL_TLSEXT_ERR_NOACK }
+        unsafe chosen?.pointee = unsafe offered + 1
+        unsafe length?.pointee = unsafe offered.pointee
+        return SSL_TLSEXT_ERR_OK
+      }, nil)
+  }
+
   private func setClient(_ conversation: TLSConversation) {
+    setProtocols(conversation.applicationProtocols)
     unsafe SSL_CTX_set_verify(client, SSL_VERIFY_NONE, nil)
     unsafe SSL_CTX_set_keylog_callback(client) { ssl, line in
       guard let endpoint = unsafe TLSEndpoint.of(ssl), let line = unsafe line else { return }

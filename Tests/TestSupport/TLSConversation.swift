@@ -62,6 +62,8 @@ public struct TLSConversation: Sendable {
   public var preSharedKey: PreSharedKey?
   /// The name in the ClientHello.
   public var serverName: String?
+  /// What the client offers in ALPN, of which the server takes the first; none: nothing is offered.
+  public var applicationProtocols: [String] = []
   public var usesExtendedMasterSecret = true
   public var usesEncryptThenMAC = true
   /// Without tickets sessions are kept by the server: under a session id, or in TLS 1.3 under a PSK identity.

@@ -109,6 +109,12 @@ package final class ClearCapture: RecordSink {
     keep(bytes.bytes, at: record.place, isFromClient: false)
   }
 
+  package var takesHTTP2: Bool { true }
+  /// Frames of content come later than those behind them, with the places that they have.
+  package func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction) {
+    keep(bytes, at: place, isFromClient: direction == .client)
+  }
+
   package func receive(_ record: GapRecord) { noteDamage(record.place.connection) }
   package func receive(_ record: MalformedRecord) { noteDamage(record.place.connection) }
   package func receive(_ record: CaptureRecord) {
@@ -128,7 +134,10 @@ package final class ClearCapture: RecordSink {
       return
     }
     counts.connections += 1
-    if record.notifications + record.errorResponses + record.feedbackTuples > 0 || record.service == .feedback {
+    let responses = record.http2?.responses ?? 0
+    if record.notifications + record.errorResponses + record.feedbackTuples + responses > 0
+      || record.service == .feedback
+    {
       counts.withRecords += 1
     }
     while written.count <= record.connection / 64 { written.append(0) }
@@ -144,11 +153,12 @@ package final class ClearCapture: RecordSink {
       (row.file, row.order, row.packet) = (first.file, first.order, first.packet)
     }
     var bytes = ByteWriter(capacity: 64)
+    // Of HTTP/2 the frames are written anew, with lengths and places of their own.
     SynthesizedConnection.write(
-      client: client, server: server, clientBytes: record.clientBytes, serverBytes: record.serverBytes, into: &bytes)
+      client: client, server: server, clientBytes: its.clientBytes, serverBytes: its.serverBytes, into: &bytes)
     bytes.write(bigEndian: its.rows + record.outline.closings.count)
-    bytes.write(bigEndian: record.preambleBytes.client)
-    bytes.write(bigEndian: record.preambleBytes.server)
+    bytes.write(bigEndian: record.http2 == nil ? record.preambleBytes.client : 0)
+    bytes.write(bigEndian: record.http2 == nil ? record.preambleBytes.server : 0)
     append(row, bytes.bytes)
   }
 

@@ -9,7 +9,12 @@ enum ClearRefusal {
   ///   - clientBytes: bytes of its notifications.
   ///   - serverBytes: bytes of its error responses and feedback tuples.
   init?(_ record: ConnectionRecord, isDamaged: Bool, clientBytes: Int, serverBytes: Int) {
-    guard record.service == .gateway || record.service == .feedback, record.otherProtocol == nil else {
+    if record.otherProtocol == .http2, record.http2 == nil, record.tls?.isDecrypted == false {
+      self = .notDecrypted
+      return
+    }
+    let isOurs = record.service == .gateway || record.service == .feedback || record.service == .channels
+    guard isOurs, record.otherProtocol == nil || record.http2 != nil else {
       self = .otherProtocol
       return
     }
@@ -19,12 +24,19 @@ enum ClearRefusal {
     } else if !record.outline.isFromBeginning {
       self = .beginningMissing
     } else if isDamaged || record.missingBytes > 0 || record.conflictingBytes > 0 || !record.limits.isEmpty
-      || clientBytes != record.clientBytes || serverBytes != record.serverBytes
+      || !Self.isWhole(record, clientBytes: clientBytes, serverBytes: serverBytes)
     {
       self = .damaged
     } else {
       return nil
     }
+  }
+
+  private static func isWhole(_ record: ConnectionRecord, clientBytes: Int, serverBytes: Int) -> Bool {
+    guard let http2 = record.http2 else {
+      return clientBytes == record.clientBytes && serverBytes == record.serverBytes
+    }
+    return record.outline.areFramesWhole && http2.clientTableLosses == 0 && http2.serverTableLosses == 0
   }
 }
 

@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Measurement
+import Records
 
 extension PacketComments {
   func text(of note: Note, on connection: Int) -> String {
@@ -21,7 +22,31 @@ extension PacketComments {
       return "\(Self.text(range)) \(verb) #\(first.index) of connection \(first.connection) (packet \(first.packet))"
         + (range.count == 1 ? ", which was discarded" : "")
     case .malformed(let text): return text
+    case .refused(let index, let answer): return Self.answer(answer?.status, answer?.reason) + "#\(index) rejected"
+    case .provider(let record): return Self.text(of: record)
     }
+  }
+
+  private static func text(of record: ProviderRecord) -> String {
+    switch record {
+    case .response(let record):
+      let request = record.notification.map { "#\($0)" } ?? "request on stream \(record.stream)"
+      return "answer " + answer(record.status, record.reason) + "\(request) rejected"
+    case .goAway(let record):
+      let counts = [record.discarded.map { "\($0) discarded" }, record.unknown.map { "\($0) without an answer" }]
+      return "GOAWAY \(record.reason ?? record.error) from the \(record.direction.rawValue), last stream "
+        + ([String(record.lastStream)] + counts.compactMap { $0 }).joined(separator: ", ")
+    case .reset(let record):
+      let request = record.notification.map { "#\($0)" } ?? "stream \(record.stream)"
+      return "RST_STREAM \(record.error ?? "") from the \(record.direction.rawValue): \(request)"
+    case .settings, .channelRequest: return ""
+    }
+  }
+
+  /// The status and the reason of an answer: `410 Unregistered: `.
+  private static func answer(_ status: Int?, _ reason: String?) -> String {
+    let words = [status.map(String.init), reason].compactMap { $0 }
+    return words.isEmpty ? "" : words.joined(separator: " ") + ": "
   }
 
   /// The status as text: `8 invalid token`.

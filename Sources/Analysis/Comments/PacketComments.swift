@@ -5,7 +5,7 @@ import PushModel
 import Records
 
 /// Comments at the packets of a recording: notifications that were refused, discarded, malformed or sent again, error
-/// responses, and malformed bytes. It is the sink of a second pass, which knows the fates, and what was sent again.
+/// responses, answers that reject, GOAWAY, RST_STREAM, and malformed bytes. It is the sink of a second pass, which knows the fates, and what was sent again.
 package final class PacketComments: RecordSink {
   /// Notifications and other records that got a comment.
   package private(set) var count = 0
@@ -26,6 +26,10 @@ package final class PacketComments: RecordSink {
     case malformed(String)
     /// The response's index in `responses`.
     case response(Int)
+    /// A rejected notification over HTTP/2, and the answer.
+    case refused(Int, ProviderAnswer?)
+    /// A record over HTTP/2 besides notifications.
+    case provider(ProviderRecord)
   }
 
   struct Response {
@@ -48,13 +52,17 @@ package final class PacketComments: RecordSink {
   /// the last one.
   private var naming: [NotificationKey: Int] = [:]
   private var lastNaming: [Int: Int] = [:]
+  /// What is not to be copied.
+  package private(set) var credentials: CredentialPlaces
   /// The discarded sendings of the whole recording, and those that send them again.
   let sendings: DiscardedNotifications
 
   /// - Parameters:
   ///   - sendings: of the same recording.
   ///   - limit: the number of records that get a comment.
-  package init(fates: FateIndex, sendings: DiscardedNotifications, limit: Int) {
+  ///   - credentialMemory: the most bytes for places of provider tokens.
+  package init(fates: FateIndex, sendings: DiscardedNotifications, limit: Int, credentialMemory: Int = 64 << 20) {
+    credentials = CredentialPlaces(limit: credentialMemory)
     self.fates = FateLookup(.each(fates))
     self.sendings = sendings
     self.limit = limit
@@ -75,12 +83,13 @@ package final class PacketComments: RecordSink {
     receive(at: place, index: index)
   }
 
-  private func receive(at place: RecordPlace, index: Int) {
+  private func receive(at place: RecordPlace, index: Int, isHTTP2: Bool = false) {
     let known = sendings.sending(index, on: place.connection)
     if let first = known?.resends, hasRoom() { addAgain(index, of: first, at: place) }
-    switch fates.fate(of: index, on: place.connection) {
+    let outcome = fates.outcome(of: index, on: place.connection)
+    switch outcome?.fate {
     case .rejected where hasRoom():
-      add(.rejected(index), at: place)
+      add(isHTTP2 ? .refused(index, outcome?.answer) : .rejected(index), at: place)
     case .discarded where hasRoom():
       let its = Place(connection: place.connection, index: index, packet: place.packet)
       discarded.append(known ?? DiscardedNotifications.Sending(place: its, isRecognisable: false))
@@ -92,6 +101,25 @@ package final class PacketComments: RecordSink {
       }
     default: break
     }
+  }
+
+  package func receive(_ record: borrowing ProviderNotificationRecord) {
+    receive(at: record.place, index: record.index, isHTTP2: true)
+  }
+
+  package func receive(_ record: ProviderRecord) {
+    let isWorthAComment =
+      switch record {
+      case .response(let response): response.status.map { !(200...299).contains($0) } ?? false
+      case .goAway, .reset: true
+      case .channelRequest, .settings: false
+      }
+    if isWorthAComment, hasRoom() { add(.provider(record), at: record.place) }
+  }
+
+  package var takesHTTP2: Bool { true }
+  package func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction) {
+    credentials.receive(http2: bytes, at: place, direction)
   }
 
   private func addAgain(_ index: Int, of original: Place, at place: RecordPlace) {
@@ -147,7 +175,7 @@ package final class PacketComments: RecordSink {
   package func receive(_ record: CaptureRecord) {}
   package func receive(_ record: borrowing FeedbackRecord) {}
   package func receive(_ record: GapRecord) {}
-  package func receive(_ record: ConnectionRecord) {}
+  package func receive(_ record: ConnectionRecord) { credentials.receive(record) }
   package func receive(_ record: SummaryRecord) {}
 
   // MARK: comments

@@ -1,6 +1,7 @@
 import BinaryProtocol
 import Bytes
 import PacketCapture
+import ProviderAPI
 import PushModel
 import Records
 
@@ -10,10 +11,22 @@ package struct RedactedRecords: RecordSink {
   /// Receives the redacted records. An existential as in `SelectedRecords`: hashing a token costs more than the call.
   private var sink: any RecordSink
   private let redaction: Redaction
+  private let limits: ProviderSession.Limits
+  private let memory: Int
+  /// The connections over HTTP/2 that are written again, if the sink takes their bytes.
+  private var streams: [Int: RedactedHTTP2] = [:]
+  private var heldBytes = 0
 
-  package init(_ sink: some RecordSink, _ redaction: Redaction) {
+  /// - Parameters:
+  ///   - limits: on connections over HTTP/2.
+  ///   - memory: the most bytes for all connections over HTTP/2 that are written again. One beyond it is not.
+  package init(
+    _ sink: some RecordSink, _ redaction: Redaction, limits: ProviderSession.Limits = ProviderSession.Limits(),
+    memory: Int = 64 << 20
+  ) {
     self.sink = sink
     self.redaction = redaction
+    (self.limits, self.memory) = (limits, memory)
   }
 
   package var isOpen: Bool { sink.isOpen }
@@ -39,6 +52,26 @@ package struct RedactedRecords: RecordSink {
   }
   package mutating func receive(_ record: ProviderRecord) { sink.receive(redaction.record(record)) }
 
+  package var takesHTTP2: Bool { sink.takesHTTP2 }
+  package mutating func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction) {
+    let connection = place.connection
+    var stream =
+      streams.removeValue(forKey: connection) ?? RedactedHTTP2(redaction, connection: connection, limits: limits)
+    heldBytes -= stream.heldBytes
+    stream.read(bytes, at: place, direction) { sink.receive(http2: $0, at: $1, $2) }
+    if heldBytes + stream.heldBytes > memory { stream.giveUp() }
+    heldBytes += stream.heldBytes
+    streams[connection] = stream
+  }
+
+  /// Whether a connection over HTTP/2 was written again to its last byte.
+  private mutating func endHTTP2(_ record: ConnectionRecord) -> Bool {
+    guard var stream = streams.removeValue(forKey: record.connection) else { return false }
+    heldBytes -= stream.heldBytes
+    stream.finish { sink.receive(http2: $0, at: $1, $2) }
+    return stream.isWhole && stream.readBytes == (record.clientBytes, record.serverBytes)
+  }
+
   package mutating func receive(_ record: borrowing FeedbackRecord) {
     let token = redaction.token(record.tuple.token)
     let tuple = FeedbackTuple(timestamp: record.tuple.timestamp, token: token.rawBytes)
@@ -61,6 +94,7 @@ package struct RedactedRecords: RecordSink {
     }
     record.flow = record.flow.map(redaction.flow)
     record.http2 = record.http2.map(redaction.summary)
+    record.outline.areFramesWhole = endHTTP2(record)
     if var tls = record.tls {
       tls.clientSubject = tls.clientSubject.map(redaction.subject)
       tls.problem = tls.problem.map(RedactedText.problem)

@@ -11,7 +11,7 @@ extension Redaction {
     "accept", "accept-encoding", "content-length", "content-type", "host", "user-agent",
   ]
 
-  private static func text(_ bytes: RawSpan) -> String { String(decoding: Array(copying: bytes), as: UTF8.self) }
+  static func text(_ bytes: RawSpan) -> String { String(decoding: Array(copying: bytes), as: UTF8.self) }
 
   /// A request with its bytes anew.
   package func request(_ record: borrowing ProviderNotificationRecord) -> (request: ProviderRequest, bytes: [UInt8]) {
@@ -38,27 +38,39 @@ extension Redaction {
       request.tokenText.isPresent
         ? "/3/device/" + String(decoding: bytes[request.tokenText.range], as: UTF8.self) : "/redacted"
     }
-    replace(\.method) { ["GET", "PUT", "DELETE", "HEAD", "POST"].contains($0) ? $0 : RedactedText.masked($0) }
+    replace(\.method, Self.method)
     request.authority = ByteField()
     replace(\.bundle, providerTopic)
     replace(\.topic, providerTopic)
-    replace(\.pushType) { PushType(rawValue: $0).isDocumented ? $0 : RedactedText.masked($0) }
+    replace(\.pushType, Self.pushType)
     replace(\.apnsID, identifier)
     replace(\.requestID, identifier)
     replace(\.collapseID, sameLength)
     replace(\.channelID, sameLength)
     request.headers = record.request.headers.map { header in
-      let name = Self.text(record.bytes(of: header.name))
-      let value = Self.text(record.bytes(of: header.value))
-      let isKnown = Self.knownHeaders.contains(name)
-      let isLength = name == "content-length" && value.allSatisfy { $0.isASCII && $0.isNumber }
-      return ProviderRequest.Header(
-        name: keep(isKnown ? name : RedactedText.masked(name)),
-        value: keep(isLength ? value : RedactedText.masked(value)))
+      let (name, value) = Self.header(
+        Self.text(record.bytes(of: header.name)), Self.text(record.bytes(of: header.value)))
+      return ProviderRequest.Header(name: keep(name), value: keep(value))
     }
     request.payload =
       request.payload.isPresent ? keep(payload(Array(copying: record.bytes(of: record.request.payload)))) : ByteField()
     return (request, bytes)
+  }
+
+  static func method(_ method: String) -> String {
+    ["GET", "PUT", "DELETE", "HEAD", "POST"].contains(method) ? method : RedactedText.masked(method)
+  }
+
+  static func pushType(_ type: String) -> String {
+    PushType(rawValue: type).isDocumented ? type : RedactedText.masked(type)
+  }
+
+  /// A field that no property has.
+  static func header(_ name: String, _ value: String) -> (name: String, value: String) {
+    let isLength = name == "content-length" && value.allSatisfy { $0.isASCII && $0.isNumber }
+    return (
+      knownHeaders.contains(name) ? name : RedactedText.masked(name), isLength ? value : RedactedText.masked(value)
+    )
   }
 
   /// Key and team become pseudonyms; the time stays.
@@ -103,19 +115,19 @@ extension Redaction {
     return summary
   }
 
-  private static func reason(_ reason: String) -> String {
+  static func reason(_ reason: String) -> String {
     ProviderReason(rawValue: reason).isDocumented ? reason : RedactedText.masked(reason)
   }
 
   /// The pseudonym of a topic, with the end that belongs to a push type.
-  private func providerTopic(_ topic: String) -> String {
+  func providerTopic(_ topic: String) -> String {
     guard let suffix = PushType.type(ofTopic: topic)?.topicSuffix else { return topics(topic) }
     return topics(String(topic.dropLast(suffix.count))) + suffix
   }
 
   /// The pseudonym of an identifier: digits and letters of hexadecimal numbers are replaced, and marks between them
   /// stay. Letters of either case have one pseudonym, in their case: APNs answers in upper case.
-  private func identifier(_ text: String) -> String {
+  func identifier(_ text: String) -> String {
     var digits = pseudonymDigits(of: text.lowercased(), count: text.utf8.count).makeIterator()
     let isUpper = text.contains { $0.isUppercase }
     return String(
@@ -126,5 +138,5 @@ extension Redaction {
   }
 
   /// The pseudonym of a text, as long as it.
-  private func sameLength(_ text: String) -> String { String(pseudonymDigits(of: text, count: text.utf8.count)) }
+  func sameLength(_ text: String) -> String { String(pseudonymDigits(of: text, count: text.utf8.count)) }
 }

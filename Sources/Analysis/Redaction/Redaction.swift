@@ -27,7 +27,7 @@ package final class Redaction {
   /// The kind of value that a pseudonym replaces: the same bytes have different pseudonyms as a token and as a name.
   private enum Kind: UInt8 {
     case token = 1
-    case address, name, label, payload, permutation, identifier
+    case address, name, label, payload, permutation, identifier, credential, ping
   }
 
   private func pseudonym(_ kind: Kind, _ bytes: RawSpan, count: Int) -> [UInt8] {
@@ -52,6 +52,12 @@ package final class Redaction {
   func pseudonymDigits(of text: String, count: Int) -> String {
     String(Self.hex(pseudonym(.identifier, Array(text.utf8).rawBytes, count: (count + 1) / 2)).prefix(count))
   }
+
+  /// Hexadecimal digits that stand for a provider token.
+  func credentialTag(of value: RawSpan) -> String { Self.hex(pseudonym(.credential, value, count: 8)) }
+
+  /// The data that stands for that of a PING, and of the answer to it.
+  func ping(_ data: RawSpan) -> [UInt8] { pseudonym(.ping, data, count: data.byteCount) }
 
   /// A pseudonym of the same length. A token of equal bytes or of hexadecimal digits stays one, because payload rules
   /// detect these.

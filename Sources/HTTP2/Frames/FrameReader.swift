@@ -103,6 +103,8 @@ public struct FrameReader: Sendable {
   var streamSlack: UInt32
   /// Bytes before `keptStart` that a search has given up and not yet reported.
   private var unreadBefore = 0
+  /// The arrival of the last of these.
+  private var unreadArrival = Arrival(time: 0, packet: 0)
   /// `keptBytes` are of steps that `gap` returned, and are dropped at the next call.
   private var isSpent = false
 
@@ -379,7 +381,7 @@ public struct FrameReader: Sendable {
   /// Searches `keptBytes`. `nil`: nothing is found; `.some(nil)`: a frame begins with the first of them, and nothing is
   /// to be reported; otherwise what is to be reported first.
   private mutating func found(_ cause: UnreadCause, edge: Int?, atEnd: Bool) -> Step?? {
-    let arrival = lastArrival
+    let arrival = arrivals.last?.arrival ?? unreadArrival
     if cause == .beforeStart, side == .client, unreadBefore == 0, keptBytes.starts(with: ByteWriter.http2Preface) {
       // The recording lacks only the connection's first packets, which have no data.
       cursor = ByteWriter.http2Preface.count
@@ -394,6 +396,7 @@ public struct FrameReader: Sendable {
       guard atEnd || cursor == keptBytes.count || cursor >= 4_096 else { return nil }
       if atEnd { cursor = keptBytes.count }
       unreadBefore += cursor
+      unreadArrival = arrival
       let end = keptStart + cursor
       dropReturned()
       guard atEnd, unreadBefore > 0 else { return nil }

@@ -38,6 +38,9 @@ enum HuffmanCode {
 
   // MARK: encoding
 
+  /// The length in bits of a byte's code.
+  static func bitLength(of byte: UInt8) -> Int { Int(lengths[Int(byte)]) }
+
   /// The number of bytes that the coded string has.
   static func codedLength(_ bytes: RawSpan) -> Int {
     let lengths = lengths

@@ -113,7 +113,8 @@ extension Schema {
   static let packetFile = Field(
     "file", .integer, "The file of that packet, from 1 in the order of `capture` records.", when: "there are several")
   private static let connectionNumber = Field("connection", .integer, "Its connection, from 1.")
-  private static let index = Field("index", .integer, "Its number on the connection, from 0.")
+  private static let index = Field(
+    "index", .integer, "Its number on the connection, from 0, among those that are in the recording.")
   private static let time = Field(
     "time", .time, "Capture time of the packet that holds the record's last byte.", when: "packets have times")
   private static let packet = Field(

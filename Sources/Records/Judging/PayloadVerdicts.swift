@@ -90,23 +90,41 @@ public struct PayloadVerdicts: Sendable {
   /// Judges a notification of the provider API, and counts it; `nil` if its payload is not whole, or something that it is
   /// judged by is uncertain.
   package mutating func verdict(_ record: borrowing ProviderNotificationRecord) -> PayloadVerdict? {
-    let request = record.request
-    guard request.isPayloadWhole || request.payloadLength == 0,
-      request.uncertain.isDisjoint(with: [.payload, .topic, .pushType, .priority]), request.target != .unknown
-    else { return nil }
+    guard Self.isCertain(record.request) else { return nil }
     if record.place.time.nanoseconds != time { setTime(record.place.time) }
-    let topic = record.text(of: request.topic).map { PayloadTopic(name: $0) } ?? options.topic
-    let frame = PushFrame(command: 2, priority: request.priority)
-    var environment = PayloadEnvironment(era: year, topic: topic, frame: frame)
-    environment.longestPayload = request.longestPayload(record.text(of: request.pushType))
+    let request = record.request
+    let environment = Self.environment(of: record, year: year, topic: options.topic)
     let payload = record.bytes(of: request.payload)
     let seed =
-      JudgementTable.seed(era: year, topic: topic) ^ UInt64(environment.longestPayload ?? 0) &* 0x9e37_79b9_7f4a_7c15
+      JudgementTable.seed(era: year, topic: environment.topic) ^ UInt64(environment.longestPayload ?? 0)
+      &* 0x9e37_79b9_7f4a_7c15
     let digest = JudgementTable.digest(of: payload, command: 2, priority: request.priority, seed: ~seed)
     let index = table.index(of: digest) ?? add(digest, payload, environment, record.place)
     table.count(index)
     let entry = table[index]
     return PayloadVerdict(rules: entry.rules, kind: entry.kind, effects: entry.effects)
+  }
+
+  /// Whether its payload is whole, and everything known that it is judged by.
+  package static func isCertain(_ request: ProviderRequest) -> Bool {
+    (request.isPayloadWhole || request.payloadLength == 0)
+      && request.uncertain.isDisjoint(with: [.payload, .topic, .pushType, .priority]) && request.target != .unknown
+  }
+
+  /// What the payload of a notification of the provider API is judged by.
+  ///
+  /// - Parameters:
+  ///   - year: of sending.
+  ///   - topic: of a notification that has none.
+  package static func environment(
+    of record: borrowing ProviderNotificationRecord, year: Int?, topic: PayloadTopic
+  ) -> PayloadEnvironment {
+    let request = record.request
+    var environment = PayloadEnvironment(
+      era: year, topic: record.text(of: request.topic).map { PayloadTopic(name: $0) } ?? topic,
+      frame: PushFrame(command: 2, priority: request.priority))
+    environment.longestPayload = request.longestPayload(record.text(of: request.pushType))
+    return environment
   }
 
   @inline(__always)

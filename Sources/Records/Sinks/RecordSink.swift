@@ -33,6 +33,11 @@ public protocol RecordSink: NotificationSink {
   mutating func receive(_ record: borrowing ProviderNotificationRecord)
   /// Another record of a connection over HTTP/2.
   mutating func receive(_ record: ProviderRecord)
+  /// Bytes of a connection over HTTP/2 as they were read: the next piece of a direction, or, behind a redaction, a frame
+  /// of it. Called only for a sink that takes them.
+  mutating func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction)
+  /// Whether it takes the bytes of connections over HTTP/2.
+  var takesHTTP2: Bool { get }
   mutating func receive(_ record: GapRecord)
   mutating func receive(_ record: MalformedRecord)
   /// A connection that has ended, after all its other records.
@@ -89,6 +94,8 @@ extension RecordSink {
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: borrowing ProviderNotificationRecord) {}
   public mutating func receive(_ record: ProviderRecord) {}
+  public mutating func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction) {}
+  public var takesHTTP2: Bool { false }
   public mutating func receive(_ record: CaptureLossRecord) {}
   public mutating func receive(_ record: DeliveryRecord) {}
   public mutating func receive(_ record: FateRecord) {}

@@ -22,6 +22,8 @@ package struct ConnectionOutline: Sendable {
   /// The first bytes of both directions begin records: the SYN was captured, or the TLS handshake.
   package var isFromBeginning = false
   package var firstPacket = 0
+  /// Over HTTP/2, all bytes of both directions were passed on as redacted frames.
+  package var areFramesWhole = false
   /// The first of each end, and the latest, when that repeats one.
   package var closings: [Closing] = []
 

@@ -31,14 +31,14 @@ public enum OtherProtocol: String, Sendable {
       && bytes[4..<9].allSatisfy { $0 == 0 }
   }
 
-  /// The protocol negotiated in TLS (ALPN): the server's choice, or, if that was not seen, the client's first offer if all
-  /// are HTTP.
+  /// The protocol negotiated in TLS (ALPN): the server's choice, or, if that was not seen and the client offered HTTP alone,
+  /// HTTP/2 if it is among the offers: whatever their order, servers that have it choose it.
   package init?(_ tls: TLSSummary) {
     let names = tls.chosenProtocol.map { [$0] } ?? tls.offeredProtocols
     let known = ["h2": OtherProtocol.http2, "http/1.1": .http1, "http/1.0": .http1]
     let kinds = names.map { known[$0] }
     guard let first = kinds.first, let kind = first, kinds.allSatisfy({ $0 != nil }) else { return nil }
-    self = kind
+    self = kinds.contains(.http2) ? .http2 : kind
   }
 
   package init?(beginning bytes: [UInt8]) {
@@ -54,7 +54,8 @@ public enum OtherProtocol: String, Sendable {
   /// The end of a finding's sentence that names the protocol.
   package var advice: String {
     switch self {
-    case .http1, .http2: "; apnscope does not decode it, Wireshark does"
+    case .http1: "; apnscope does not decode it, Wireshark does"
+    case .http2: "; notifications in it are read where it is in clear or decrypted"
     case .ssh, .tls: ""
     }
   }

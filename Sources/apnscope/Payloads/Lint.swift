@@ -87,11 +87,12 @@ struct Lint: ParsableCommand {
   ) throws {
     let input = try PayloadInput(file, reading)
     report.name = input.name
-    try input.eachItem { item in
-      let environment = PayloadEnvironment(
+    try input.eachItem(topic: context.topic) { item in
+      var environment = PayloadEnvironment(
         era: context.era ?? item.frame?.sentAt.flatMap { SendingYear.around(second: $0).year },
-        topic: context.topic,
+        topic: item.topic ?? context.topic,
         frame: item.frame ?? command.map { PushFrame(command: $0, priority: priority) }, strings: strings)
+      environment.longestPayload = item.longestPayload
       let judgement = judge.judge(item.payload.rawBytes, in: environment, findsPlaces: true)
       switch format {
       case .text: for line in report.lines(judgement, item) { output.say(line) }

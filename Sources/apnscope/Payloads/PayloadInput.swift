@@ -4,6 +4,7 @@ import Bytes
 import CommandFiles
 import Payload
 import PushModel
+import Records
 
 /// How payloads are read from a file.
 struct PayloadInputOptions: ParsableArguments {
@@ -36,6 +37,9 @@ struct PayloadInput {
     /// The payload's line, from 1; `nil` if it is the whole file.
     var line: Int?
     var frame: PushFrame?
+    /// The kind of the record's own topic, and the longest payload, of one over HTTP/2.
+    var topic: PayloadTopic?
+    var longestPayload: Int?
     /// The payload was extracted from a record, so that positions in it are not positions in the file.
     var isRecorded = false
   }
@@ -77,7 +81,9 @@ struct PayloadInput {
   private static func isBlank(_ line: ArraySlice<UInt8>) -> Bool { line.allSatisfy { RecordMembers.isSpace($0) } }
 
   /// Calls `body` with each payload, until it returns `false`. Throws at a record that cannot be used.
-  func eachItem(_ body: (Item) throws -> Bool) throws {
+  ///
+  /// - Parameter topic: of records over HTTP/2 without a topic.
+  func eachItem(topic: PayloadTopic = .unknown, _ body: (Item) throws -> Bool) throws {
     if isOne {
       // Editors end a file with a line break, which is not part of the payload as sent.
       var payload = bytes[...]
@@ -98,7 +104,7 @@ struct PayloadInput {
       guard !Self.isBlank(line) else { continue }
       let item: Item?
       do {
-        item = try Self.item(Array(line), number)
+        item = try Self.item(Array(line), number, topic)
       } catch let error as RecordError {
         throw FileFailure(.unusable, "\(name):\(number)", "\(error)")
       }
@@ -106,12 +112,22 @@ struct PayloadInput {
     }
   }
 
-  /// `nil`: a record of another type.
-  private static func item(_ line: [UInt8], _ number: Int) throws -> Item? {
+  /// `nil`: a record of another type, or of a notification over HTTP/2 that cannot be judged since parts are missing.
+  private static func item(_ line: [UInt8], _ number: Int, _ topic: PayloadTopic) throws -> Item? {
     guard line.starts(with: Array("{\"type\":\"".utf8)), JSONText.scan(line.rawBytes) != .invalid,
       let type = type(line.rawBytes)
     else { return Item(payload: line, line: number) }
-    guard type == "notification" else { return recordTypes.contains(type) ? nil : Item(payload: line, line: number) }
+    guard type == "notification" else {
+      return RecordType(rawValue: type) != nil ? nil : Item(payload: line, line: number)
+    }
+    if isOfProviderAPI(line.rawBytes) {
+      guard let recorded = try RecordedPayload(line.rawBytes, topic: topic) else { return nil }
+      var frame = recorded.environment.frame
+      frame?.sentAt = recorded.sentAt
+      return Item(
+        payload: recorded.payload, line: number, frame: frame, topic: recorded.environment.topic,
+        longestPayload: recorded.environment.longestPayload, isRecorded: true)
+    }
     guard var members = try RecordMembers(line.rawBytes) else { return nil }
     var record = RecordedNotification()
     record.padsInside = true
@@ -134,9 +150,14 @@ struct PayloadInput {
       isRecorded: true)
   }
 
-  private static let recordTypes: Set<String> = [
-    "capture", "error_response", "feedback", "gap", "malformed", "connection", "summary",
-  ]
+  /// Whether the record of a notification has a stream.
+  private static func isOfProviderAPI(_ line: RawSpan) -> Bool {
+    guard var members = try? RecordMembers(line) else { return false }
+    while let member = members.next(), !members.isName("command", of: member) {
+      if members.isName("stream", of: member) { return true }
+    }
+    return false
+  }
 
   private static func type(_ line: RawSpan) -> String? {
     guard var members = try? RecordMembers(line), let first = members.next(), members.isName("type", of: first) else {
