@@ -12,15 +12,14 @@ struct DefaultLoadTests {
       let load = try LoadProcess.start(simulator, ["--count", "300"], in: command)
       #expect(try load.end().status == 0)
       let ledger = try simulator.stop()
-      #expect(ledger.payloads?.lint.filter { $0.key.hasPrefix("expiration") } ?? [:] == ["expiration_zero": 1])
+      // The gateway refuses the marker for its token, and judges no further.
+      #expect(ledger.payloads?.lint.filter { $0.key.hasPrefix("expiration") } ?? [:] == [:])
       let lint = try command.run("lint", "--format", "json", "records.jsonl")
       // The marker is bad on purpose, as pushy writes it: without token and payload, and never stored.
       let judged = lint.lines.filter { $0.contains("\"code\"") }
       #expect(judged.count == 1 && judged[0].contains("token_length") && judged[0].contains("payload_empty"))
       let records = try command.read("records.jsonl").split(separator: "\n")
-      let judgedRecords = records.filter { $0.contains("\"expiration_") }
       #expect(records.count { $0.contains("\"expiration\":") } > 300)
-      #expect(judgedRecords.count == 1 && judgedRecords[0].contains("token_length"))
     }
   }
 
