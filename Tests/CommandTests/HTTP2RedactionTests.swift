@@ -192,6 +192,7 @@ struct HTTP2RedactionTests {
       try command.write(capture.bytes, "sums.pcap")
       try command.write(Array(repeating: 7, count: 16), "key")
       let redacted = try records(["--redact", "sums.pcap"], in: command)
+      #expect(!redacted.contains { "\($0)".contains("Anna") || "\($0)".contains("Ugo") })
       let sums = redacted.compactMap { $0["rejections"] as? [String: Int] }.first
       #expect(sums == ["BadDeviceToken": 1, "xxxx": 1, "xxx1": 2])
       #expect(try expectSame(["sums.pcap"], in: command, "sums") == 1)
