@@ -1,3 +1,4 @@
+import Analysis
 import Records
 
 /// The first of two passes over the same inputs, for facts that are known only at the ends of connections: fates, and
@@ -15,9 +16,12 @@ struct FirstPass {
     self.notation = notation
   }
 
-  init(_ facts: RecordingFacts, _ summary: SummaryRecord, writesFates: Bool) {
+  /// - Parameter isRedacted: records are redacted before they are written, so their fates' reasons have to be as well.
+  init(_ facts: RecordingFacts, _ summary: SummaryRecord, writesFates: Bool, isRedacted: Bool) {
     (self.facts, self.summary) = (facts, summary)
-    notation = writesFates ? .each(facts.fates) : .omitted
+    var fates = facts.fates
+    if isRedacted { fates.replaceReasons(Redaction.reason) }
+    notation = writesFates ? .each(fates) : .omitted
   }
 
   /// Reports reached limits and changed inputs.

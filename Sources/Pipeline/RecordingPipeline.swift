@@ -89,7 +89,7 @@ package struct RecordingPipeline {
     if isRepeatable, fates != false || selection.needsFacts {
       let facts = SharedSink(RecordingFacts(for: selection, maximumRanges: maximumRanges))
       let reading = try pass(into: facts, isQuiet: true)
-      first = FirstPass(facts.sink, reading.summary, writesFates: fates != false)
+      first = FirstPass(facts.sink, reading.summary, writesFates: fates != false, isRedacted: redaction != nil)
     }
     firstPass = first
     return first

@@ -116,8 +116,8 @@ public struct ProviderRequest: Sendable, Equatable {
   public var isProviderTokenNumbered = false
   /// Whether there is an `authorization` field with a provider token, or with what has the form of one.
   public var hasAuthorization = false
-  /// Whether there is an `authorization` field with something else, which leaves the trust uncertain where no certificate
-  /// is known.
+  /// Whether there is an `authorization` field with something else, which leaves the trust uncertain where no
+  /// certificate is known.
   public var hasOtherAuthorization = false
   /// Fields that no property has, in their order, without pseudo-fields.
   public var headers: [Header] = []

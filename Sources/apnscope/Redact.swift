@@ -13,11 +13,11 @@ struct Redact: ParsableCommand {
       Reads recordings as 'decode' does, and writes a pcapng file in which every connection to a gateway or feedback \
       service that could be read without damage is clear TCP, redacted as by 'decode --redact'. Anybody can read it, \
       without keys: 'apnscope decode' finds the same notifications, error responses, feedback and connections in it, with \
-      the same times, fates, outcomes and order, but for tls and trust by its certificates, offsets, lengths over HTTP/2, \
-      numbers of packets and connections, and what was redacted.
+      the same times, fates, outcomes and order, but for tls and trust by its certificates, offsets, lengths over \
+      HTTP/2, numbers of packets and connections, and what was redacted.
 
-      A connection over HTTP/2 is written frame by frame, with field blocks that need no table. The signature of a provider \
-      token, a credential for up to an hour, is replaced by a text that is none.
+      A connection over HTTP/2 is written frame by frame, with field blocks that need no table. The signature of a \
+      provider token, a credential for up to an hour, is replaced by a text that is none.
 
       Each notification, response and feedback tuple is in the packet that completed it, with its time. A connection \
       begins with SYN, SYN-ACK and ACK at the time of its first packet, and ends with the FIN or RST that the recording \

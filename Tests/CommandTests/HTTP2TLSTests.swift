@@ -40,7 +40,7 @@ struct HTTP2TLSTests {
   }
 
   @Test(
-    "Trust is by the certificate that TLS shows, also with an authorization that is no token; without, that is uncertain",
+    "Trust is by the certificate that TLS shows, also with an authorization that is no token, else that is uncertain",
     arguments: [
       (TLSConversation.ClientAuthentication.given, nil, "certificate"), (.given, "Basic eDp5", "certificate"),
       (.given, "bearer " + jwt, "token"), (.none, nil, "none"), (.none, "Basic eDp5", nil),

@@ -5,7 +5,8 @@ import PushModel
 import Records
 
 /// Comments at the packets of a recording: notifications that were refused, discarded, malformed or sent again, error
-/// responses, answers that reject, GOAWAY, RST_STREAM, and malformed bytes. It is the sink of a second pass, which knows the fates, and what was sent again.
+/// responses, answers that reject, GOAWAY, RST_STREAM, and malformed bytes. It is the sink of a second pass, which
+/// knows the fates, and what was sent again.
 package final class PacketComments: RecordSink {
   /// Notifications and other records that got a comment.
   package private(set) var count = 0

@@ -5,8 +5,8 @@ import PushModel
 
 /// The fields of a request or an answer over HTTP/2, redacted as its records are.
 ///
-/// Reading them again gives what redacting the record gives: a field that is documented and repeated, or has no value of
-/// its kind, is one of the others there, and is here.
+/// Reading them again gives what redacting the record gives: a field that is documented and repeated, or has no value
+/// of its kind, is one of the others there, and is here.
 struct RedactedFields {
   private typealias Known = ProviderRequest.Uncertain
 
@@ -99,8 +99,8 @@ extension Redaction {
     return Self.hex(token(bytes.rawBytes))
   }
 
-  /// The value of `authorization`: a token of the same form, in which the key and the team are pseudonyms, the time is the
-  /// token's, and the signature is none. Different tokens stay different.
+  /// The value of `authorization`: a token of the same form, in which the key and the team are pseudonyms, the time is
+  /// the token's, and the signature is none. Different tokens stay different.
   func authorization(_ value: RawSpan) -> String {
     guard ProviderToken.hasForm(value) else { return RedactedText.masked(Self.text(value)) }
     let tag = "redacted-" + credentialTag(of: value)
@@ -137,8 +137,8 @@ extension Redaction {
     return bytes[start...].count { $0 != UInt8(ascii: "=") }
   }
 
-  /// The content of an answer, or the debug data of GOAWAY, in as many bytes: its reason and its time stay. `nil` if they
-  /// do not fit.
+  /// The content of an answer, or the debug data of GOAWAY, in as many bytes: its reason and its time stay. `nil` if
+  /// they do not fit.
   static func answer(_ content: RawSpan) -> [UInt8]? {
     guard let said = AnswerContent(parsing: content) else {
       return [UInt8](repeating: UInt8(ascii: "x"), count: content.byteCount)

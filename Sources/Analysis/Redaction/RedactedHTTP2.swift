@@ -8,8 +8,8 @@ import Records
 ///
 /// Streams, flags, settings, resets, windows and the lengths of content stay. Field blocks are literals that are never
 /// indexed, so that none needs another; strings are not Huffman-coded, so that a search in the result finds what is
-/// there. Content is redacted as a whole: its frames wait for the last one of their stream. Padding, and frames that RFC
-/// 9113 does not define, are zeros.
+/// there. Content is redacted as a whole: its frames wait for the last one of their stream. Padding, and frames that
+/// RFC 9113 does not define, are zeros.
 struct RedactedHTTP2 {
   /// A redacted frame, or the client's preface: its bytes, and its place in the written stream.
   typealias Emit = (_ bytes: RawSpan, _ place: RecordPlace, _ direction: Direction) -> Void

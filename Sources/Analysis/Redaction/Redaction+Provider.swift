@@ -115,7 +115,7 @@ extension Redaction {
     return summary
   }
 
-  static func reason(_ reason: String) -> String {
+  package static func reason(_ reason: String) -> String {
     ProviderReason(rawValue: reason).isDocumented ? reason : RedactedText.masked(reason)
   }
 

@@ -10,8 +10,8 @@ extension CodedBlock.Text {
     return Array(list.storage[place])
   }
 
-  /// The coded bytes of the text with filler in some ranges, as many as before: of Huffman-coded text each letter becomes
-  /// one whose code is as long, of other text an x.
+  /// The coded bytes of the text with filler in some ranges, as many as before: of Huffman-coded text each letter
+  /// becomes one whose code is as long, of other text an x.
   ///
   /// - Parameters:
   ///   - text: what `decoded` returned.

@@ -70,6 +70,9 @@ struct AnswerIndex: Sendable {
     answers[connection]?[notification] = entry
   }
 
+  /// Replaces the texts of reasons; those that become equal are equal then.
+  mutating func replaceReasons(_ body: (String) -> String) { reasons = reasons.map(body) }
+
   private mutating func number(of reason: String) -> Int? {
     if let number = numbers[reason] { return number }
     guard reason.utf8.count <= Self.longestReason, reasons.count < Self.maximumReasons else { return nil }

@@ -113,6 +113,9 @@ public struct FateIndex: ConnectionSink, Sendable {
     if case .response(let record) = record { answers.note(record) }
   }
 
+  /// Replaces the texts of reasons, when all records were received: a writer puts them into notifications.
+  package mutating func replaceReasons(_ body: (String) -> String) { answers.replaceReasons(body) }
+
   // MARK: ignored records
 
   public var isOpen: Bool { true }

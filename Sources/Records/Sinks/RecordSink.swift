@@ -33,8 +33,8 @@ public protocol RecordSink: NotificationSink {
   mutating func receive(_ record: borrowing ProviderNotificationRecord)
   /// Another record of a connection over HTTP/2.
   mutating func receive(_ record: ProviderRecord)
-  /// Bytes of a connection over HTTP/2 as they were read: the next piece of a direction, or, behind a redaction, a frame
-  /// of it. Called only for a sink that takes them.
+  /// Bytes of a connection over HTTP/2 as they were read: the next piece of a direction, or, behind a redaction, a
+  /// frame of it. Called only for a sink that takes them.
   mutating func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction)
   /// Whether it takes the bytes of connections over HTTP/2.
   var takesHTTP2: Bool { get }

@@ -25,14 +25,15 @@ public enum OtherProtocol: String, Sendable {
     ),
   ]
 
-  /// The SETTINGS frame that a server of HTTP/2 begins with: `length u24, of entries of 6 | type 4 | flags 0 | stream 0`.
+  /// The SETTINGS frame that a server of HTTP/2 begins with:
+  /// `length u24, of entries of 6 | type 4 | flags 0 | stream 0`.
   private static func isSettings(_ bytes: [UInt8]) -> Bool {
     bytes.count >= 9 && bytes[0] == 0 && bytes[1] == 0 && bytes[2] % 6 == 0 && bytes[3] == 4
       && bytes[4..<9].allSatisfy { $0 == 0 }
   }
 
-  /// The protocol negotiated in TLS (ALPN): the server's choice, or, if that was not seen and the client offered HTTP alone,
-  /// HTTP/2 if it is among the offers: whatever their order, servers that have it choose it.
+  /// The protocol negotiated in TLS (ALPN): the server's choice, or, if that was not seen and the client offered HTTP
+  /// alone, HTTP/2 if it is among the offers: whatever their order, servers that have it choose it.
   package init?(_ tls: TLSSummary) {
     let names = tls.chosenProtocol.map { [$0] } ?? tls.offeredProtocols
     let known = ["h2": OtherProtocol.http2, "http/1.1": .http1, "http/1.0": .http1]
