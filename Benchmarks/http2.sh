@@ -62,7 +62,7 @@ check_requests() {
 
 row() {
   choose "${1#*-}"
-  awk -v label="$2" -v n="$notifications" -v want="$3" -v wall="$(median "$1")" -v cpu="$(median "$1" 3)" \
+  awk -v label="$2" -v n="$notifications" -v want="${3-}" -v wall="$(median "$1")" -v cpu="$(median "$1" 3)" \
     -v memory="$(sort -k 2n "$work/$1.runs" | tail -n 1 | cut -d ' ' -f 2)" 'BEGIN {
       printf "%-44s %8.3f %8.3f %12d %10.1f%s\n", label, wall / 1e6, cpu / 1e6, (cpu > 0 ? n * 1e6 / cpu : 0), memory / 1024,
         (want == "" ? "" : "  " want)
