@@ -128,7 +128,7 @@ package final class StoryCollector: RecordSink {
     if identity.isRecognisable { row.flags.insert(.isRecognisable) }
     let keys = identity.keys
     // Equal payloads without a token are not known to be one notification.
-    row.content = identity.isRecognisable ? keys.notification : ContentKey(ofSending: index, on: place.connection)
+    row.content = token.byteCount > 0 ? keys.notification : ContentKey(ofSending: index, on: place.connection)
     row.token = keys.token
     do throws(UnnamedFile.Failure) {
       if fields.token.isPresent { row.tokenPlace = try contents.keep(token, key: row.token) }
