@@ -88,7 +88,7 @@ struct HTTP2SummaryTests {
     #expect(pings.lastAnswer.isKnown)
   }
 
-  @Test("Without PING frames there is nothing to say of them")
+  @Test("Without PING frames a connection has no counts of them")
   func none() throws {
     #expect(try Self.summary([]).pings == HTTP2Summary.Pings())
   }

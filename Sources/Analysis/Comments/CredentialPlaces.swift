@@ -61,7 +61,7 @@ package struct CredentialPlaces: ConnectionSink {
   private var keptBytes = 0
   /// Connections that are beyond the limit.
   private var givenUp: Set<Int> = []
-  /// What to replace in the copy.
+  /// The bytes to replace in the copy.
   package private(set) var edits = PayloadEdits()
   /// Whether TLS was decrypted with HTTP/2 in it: its secrets open provider tokens.
   package private(set) var isBehindSecrets = false

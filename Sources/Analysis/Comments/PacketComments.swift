@@ -53,7 +53,7 @@ package final class PacketComments: RecordSink {
   /// the last one.
   private var naming: [NotificationKey: Int] = [:]
   private var lastNaming: [Int: Int] = [:]
-  /// What is not to be copied.
+  /// The places of provider tokens, which the copy has not.
   package private(set) var credentials: CredentialPlaces
   /// The discarded sendings of the whole recording, and those that send them again.
   let sendings: DiscardedNotifications

@@ -29,7 +29,7 @@ public struct LoadEvent: Sendable, Equatable {
   /// Nanoseconds since 1970-01-01 UTC.
   public var time: Int64
 
-  /// What the event is called in a log.
+  /// The event's name in a log.
   public var name: String { kind.name }
 }
 

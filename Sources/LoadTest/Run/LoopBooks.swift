@@ -11,7 +11,7 @@ struct LoopBooks {
   var pauses = LoopPauses()
   var stalls = StallWatch(shortest: Int64(RunResult.Stalls.shortestMs * 1e6))
   var timeline: ConnectionTimeline
-  /// What has happened, for a log; `nil` without one.
+  /// Events for a log; `nil` without one.
   var events: LoopEvents?
   var lastError = ""
   /// The first permanent failure.

@@ -130,7 +130,7 @@ public struct TokenList: Sendable, Equatable {
   }
 }
 
-/// What a workload asks for each notification: nothing here allocates.
+/// The values that a workload asks for at each notification: nothing here allocates.
 extension TokenList {
   /// The number of the token that notification `number` of the stream goes to.
   @inline(__always)

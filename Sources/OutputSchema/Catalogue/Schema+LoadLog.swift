@@ -59,7 +59,7 @@ extension Schema {
         .init(
           "foreign_answer", "The server has sent something that is no error response.",
           [
-            time, seconds, connection, Field("reason", .text, "What it seems to be."),
+            time, seconds, connection, Field("reason", .text, "The protocol that the answer seems to be of."),
           ]),
         .init(
           "stall", "The load did not run, so that lags include this time.",
@@ -67,7 +67,7 @@ extension Schema {
             time, seconds, Field("ms", .number, "For how long, from `t_s` on.", unit: .milliseconds),
           ]),
         .init("abort", "A threshold with `,abort` does not hold, and ends the run.", judged),
-        .init("threshold", "What became of a threshold, at the end.", judged),
+        .init("threshold", "The result of a threshold, at the end of the run.", judged),
         .init(
           "left_out", "Lines that the limits left out.",
           [
