@@ -28,7 +28,7 @@ struct Annotate: ParsableCommand {
       Everything else is copied as it is: packets, interfaces, secrets, names, comments. Times and lengths do not change. \
       Wireshark shows the comments in the packet details, and finds them with the filter 'pkt_comment'.
 
-      The signature of a provider token is a credential for up to an hour, and in no copy. Where HTTP/2 is in clear, \
+      The signature of a provider token is a credential for up to an hour. Where a connection is read as HTTP/2 in clear, \
       filler of the same length replaces it, and zeros replace what may hold a part of one: sent again, around a gap, \
       or broken. Where TLS is read, TLS secrets in the capture are left out: give Wireshark the key log, as apnscope.
 

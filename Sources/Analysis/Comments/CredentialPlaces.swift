@@ -4,7 +4,7 @@ import PacketCapture
 import ProviderAPI
 import Records
 
-/// Where a recording's connections over HTTP/2 in clear have the signatures of provider tokens, which are in no copy.
+/// The places of provider tokens' signatures in connections that are read as HTTP/2 in clear, which a copy has not.
 ///
 /// Each signature becomes filler of the same length. What may hold a part of one becomes zeros: strings that a gap or a
 /// broken rule cuts, what is behind a gap before the next frame, and payloads that repeat what was sent before.
