@@ -9,7 +9,7 @@ struct JudgedProvidersTests {
   private static let script =
     URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Clients/judged_provider.py").path
 
-  /// What a provider of a kind does with 300 notifications of which number 50 is rejected.
+  /// What a provider of a kind does with 20 notifications of which number 5 is rejected.
   private struct Case: Sendable, CustomTestStringConvertible {
     var kind: String
     var outcomes: [StoryOutcome: Int]
@@ -21,24 +21,24 @@ struct JudgedProvidersTests {
 
   private static let cases = [
     Case(
-      kind: "perfect", outcomes: [.accepted: 50, .recovered: 249, .rejected: 1], discarded: 249, sentAgain: 249,
+      kind: "perfect", outcomes: [.accepted: 5, .recovered: 14, .rejected: 1], discarded: 14, sentAgain: 14,
       connections: 2),
     Case(
-      kind: "cached", outcomes: [.accepted: 50, .recovered: 100, .lost: 149, .rejected: 1], discarded: 249,
-      sentAgain: 100, connections: 2),
+      kind: "cached", outcomes: [.accepted: 5, .recovered: 8, .lost: 6, .rejected: 1], discarded: 14,
+      sentAgain: 8, connections: 2),
     Case(
-      kind: "early", outcomes: [.accepted: 40, .acceptedTwice: 10, .recovered: 239, .lost: 10, .rejected: 1],
-      discarded: 249, sentAgain: 239, connections: 2),
+      kind: "early", outcomes: [.accepted: 2, .acceptedTwice: 3, .recovered: 11, .lost: 3, .rejected: 1],
+      discarded: 14, sentAgain: 11, connections: 2),
     // All but the rejected one are discarded twice.
     Case(
-      kind: "stubborn", outcomes: [.accepted: 50, .recovered: 249, .rejected: 1], discarded: 498, sentAgain: 498,
+      kind: "stubborn", outcomes: [.accepted: 5, .recovered: 14, .rejected: 1], discarded: 28, sentAgain: 28,
       connections: 3),
     Case(
-      kind: "forgetful", outcomes: [.accepted: 50, .lost: 249, .rejected: 1], discarded: 249, sentAgain: 0,
+      kind: "forgetful", outcomes: [.accepted: 5, .lost: 14, .rejected: 1], discarded: 14, sentAgain: 0,
       connections: 1),
     Case(
-      kind: "restarted", outcomes: [.acceptedTwice: 50, .recovered: 249, .rejected: 1], discarded: 249,
-      sentAgain: 249, connections: 2),
+      kind: "restarted", outcomes: [.acceptedTwice: 5, .recovered: 14, .rejected: 1], discarded: 14,
+      sentAgain: 14, connections: 2),
   ]
 
   @Test("The verdict says what each kind of provider lost, sent again and sent twice", arguments: cases)

@@ -5,11 +5,14 @@
 It writes all notifications, waits for the end of the connection, and sends on a new one what its kind sends again:
 
   perfect    everything after the rejected notification
-  cached     as java-apns does: what is still in its cache of the last 100 that it wrote, and not the rest
-  early      from ten before the rejected one, and not the first ten after it: ten twice, ten never
+  cached     as java-apns does: what is still in its cache of the last 8 that it wrote, and not the rest
+  early      from three before the rejected one, and not the first three after it: three twice, three never
   stubborn   the rejected one as well, once, then everything after it
   forgetful  nothing
   restarted  everything from the beginning, the rejected one left out
+
+The usual 20 notifications are few enough for one read of the gateway: it has them all before its error response leaves,
+so what was discarded has arrived before it is sent again.
 """
 
 import argparse
@@ -22,11 +25,11 @@ parser.add_argument(
     "kind", choices=["perfect", "cached", "early", "stubborn", "forgetful", "restarted"]
 )
 parser.add_argument("--port", type=int, required=True)
-parser.add_argument("--count", type=int, default=300)
-parser.add_argument("--bad", type=int, default=50)
+parser.add_argument("--count", type=int, default=20)
+parser.add_argument("--bad", type=int, default=5)
 options = parser.parse_args()
 
-CACHE = 100
+CACHE, NEAR = 8, 3
 
 
 def frame(number):
@@ -62,7 +65,7 @@ while rest:
     elif options.kind == "cached":
         rest = [number for number in rest[-CACHE:] if number != named]
     elif options.kind == "early":
-        rest = rest[rest.index(named) - 10 : rest.index(named)] + after[10:]
+        rest = rest[rest.index(named) - NEAR : rest.index(named)] + after[NEAR:]
     elif options.kind == "stubborn":
         rest = [named] * hopes + after
         hopes = 0

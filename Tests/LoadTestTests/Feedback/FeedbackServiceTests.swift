@@ -100,10 +100,11 @@ struct FeedbackServiceTests {
     let simulation = try await LoadSimulation(hasFeedback: true) {
       $0.devices = (try? DevicePopulation(shares: .init(uninstalled: 0.3))) ?? DevicePopulation()
     }
+    // A tuple lists a token only in a second after that of the registration.
     let plan = simulation.plan {
       $0.count = 3_000
       $0.workload.tokens = 40
-      $0.pace = .scheduled(.constant(1_500), isPoisson: false)
+      $0.pace = .scheduled(.constant(600), isPoisson: false)
       $0.feedback?.interval = .milliseconds(300)
       $0.feedback?.prunes = false
     }
