@@ -126,9 +126,11 @@ extension RawSpan {
   package func holds(_ text: StaticString, at offset: Int) -> Bool {
     let length = text.utf8CodeUnitCount
     guard offset >= 0, byteCount - offset >= length else { return false }
-    // Safe: `text` is a compile-time constant of `length` bytes.
-    for index in 0..<length where unsafe text.utf8Start[index] != byte(at: offset + index) { return false }
-    return true
+    // Safe: `text` is a compile-time constant of `length` bytes, and as many are there.
+    return unsafe withUnsafeBytes { memory in
+      guard let base = memory.baseAddress else { return length == 0 }
+      return unsafe memcmp(base + offset, text.utf8Start, length) == 0
+    }
   }
 }
 

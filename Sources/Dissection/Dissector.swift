@@ -132,14 +132,15 @@ struct Dissector {
 
   /// Counts the fates of a connection's notifications that are decided now.
   mutating func settle(_ connection: Connection, _ fates: FateCounts) {
-    func add(_ fate: WritableKeyPath<FateCounts, Int>) {
-      output.summary.settled[keyPath: fate] += max(0, fates[keyPath: fate] - connection.settled[keyPath: fate])
-      connection.settled[keyPath: fate] = max(fates[keyPath: fate], connection.settled[keyPath: fate])
+    func settle(_ count: Int, _ settled: inout Int, _ sum: inout Int) {
+      guard count > settled else { return }
+      sum += count - settled
+      settled = count
     }
-    add(\.accepted)
-    add(\.rejected)
-    add(\.discarded)
-    add(\.unknown)
+    settle(fates.accepted, &connection.settled.accepted, &output.summary.settled.accepted)
+    settle(fates.rejected, &connection.settled.rejected, &output.summary.settled.rejected)
+    settle(fates.discarded, &connection.settled.discarded, &output.summary.settled.discarded)
+    settle(fates.unknown, &connection.settled.unknown, &output.summary.settled.unknown)
   }
 
   // MARK: streams

@@ -103,13 +103,18 @@ public struct ProviderSession: Sendable {
   /// The bytes of memory that depend on input, without memory that is ready for what comes.
   ///
   /// - Complexity: O(1).
-  public var heldBytes: Int { reader.heldBytes + state.heldBytes }
+  public private(set) var heldBytes = 0
 
   /// Frees memory that is ready for what comes, of a connection that is idle.
   public mutating func freeSpare() {
     reader.freeSpare()
     state.freeSpare()
+    count()
   }
+
+  /// Counts what is held. Not when it is asked for: an observer asks before and after each piece, of a value so large that
+  /// reading it costs a copy.
+  private mutating func count() { heldBytes = reader.heldBytes + state.heldBytes }
 
   // MARK: input
 
@@ -146,6 +151,7 @@ public struct ProviderSession: Sendable {
         bytes, &position, from: side, at: offset, arrival: arrival, startsRecord: startsRecord, into: &state)
       state.handOut(receive)
     }
+    count()
   }
 
   /// Notes that bytes of one direction are missing.
@@ -163,6 +169,7 @@ public struct ProviderSession: Sendable {
     state.now = arrival
     reader.gap(from: side, at: offset, length: length, arrival: arrival, into: &state) { $0.handOut(receive) }
     state.handOut(receive)
+    count()
   }
 
   /// Notes the end of one direction. The second one ends the connection, and decides the fates that are open.
@@ -188,6 +195,7 @@ public struct ProviderSession: Sendable {
     }
     reader.finish(side, into: &state) { $0.handOut(receive) }
     state.handOut(receive)
+    count()
   }
 
   /// Gives up what has begun and not ended, as beyond a limit on memory: the rest of it counts as missing.
@@ -205,5 +213,6 @@ public struct ProviderSession: Sendable {
     state.handOut(receive)
     state.giveUpTokens()
     state.freeSpare()
+    count()
   }
 }

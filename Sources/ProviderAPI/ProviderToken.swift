@@ -99,7 +99,10 @@ public struct ProviderToken: Sendable, Hashable {
   /// Whether a text has three parts as a token has: two points between base64url, of which the last part may be a
   /// signature, or the first begins as a header in JSON does.
   package static func isInside(_ text: RawSpan) -> Bool {
-    guard text.byteCount >= 16 else { return false }
+    // Most fields have no two points.
+    let dot = UInt8(ascii: ".")
+    guard text.byteCount >= 16, let point = text.firstOffset(of: dot), text.firstOffset(of: dot, from: point + 1) != nil
+    else { return false }
     // The lengths of the latest parts that points separate, and where the first of them begins.
     var (first, second, third) = (0, 0, 0)
     var begins = (0, 0, 0)
@@ -110,7 +113,7 @@ public struct ProviderToken: Sendable, Hashable {
         continue
       }
       if holdsToken(text, (first, second, third), at: begins.0) { return true }
-      if byte == UInt8(ascii: ".") {
+      if byte == dot {
         (first, second, third) = (second, third, 0)
         begins = (begins.1, begins.2, offset + 1)
       } else {

@@ -158,26 +158,9 @@ struct RequestReading {
 
   /// The token's bytes, if its text is hexadecimal.
   private static func appendToken(_ text: Range<Int>, _ bytes: inout [UInt8]) -> ByteField {
-    guard !text.isEmpty, text.count % 2 == 0 else { return ByteField() }
     let start = bytes.count
-    for offset in stride(from: text.lowerBound, to: text.upperBound, by: 2) {
-      let (high, low) = (nibble(bytes[offset]), nibble(bytes[offset + 1]))
-      guard high | low < 16 else {
-        bytes.removeLast(bytes.count - start)
-        return ByteField()
-      }
-      bytes.append(high << 4 | low)
-    }
+    guard !text.isEmpty, bytes.appendBytes(ofHexadecimal: text) else { return ByteField() }
     return ByteField(offset: start, length: text.count / 2)
-  }
-
-  /// The value of a hexadecimal digit; 255 for other bytes.
-  @inline(__always)
-  private static func nibble(_ digit: UInt8) -> UInt8 {
-    let decimal = digit &- UInt8(ascii: "0")
-    if decimal < 10 { return decimal }
-    let letter = (digit | 0x20) &- UInt8(ascii: "a")
-    return letter < 6 ? letter &+ 10 : 255
   }
 }
 

@@ -46,6 +46,35 @@ struct SessionState: Sendable, ConnectionHandler {
       request.payload = SessionState.append(content, to: &requestBytes, after: request.payload, limit: limit)
     }
 
+    /// What becomes of the notification when the stream is closed.
+    ///
+    /// - Parameters:
+    ///   - serverLosses: the losses in the server's direction so far.
+    ///   - excluded: the server has not processed streams above this one.
+    func decision(
+      on notification: Int, at now: Arrival, serverLosses: Int, excludedAfter excluded: UInt32?
+    ) -> FateDecision {
+      var decision = FateDecision(notification: notification, stream: request.stream, fate: .unknown, arrival: now)
+      if let status = response?.status {
+        decision.fate = (200...299).contains(status) ? .accepted : .rejected
+        decision.status = status
+        if decision.fate == .rejected { decision.reason = response?.reason }
+      } else if response == nil {
+        // A response whose status is lost says that the stream was processed.
+        if reset == .refused {
+          decision.cause = .refusedStream
+        } else if mayHideAnswer || self.serverLosses != serverLosses {
+          // An answer may be among what is missing.
+        } else if let excluded, request.stream > excluded {
+          decision.cause = .goAway
+        } else if request.completion == .incomplete {
+          decision.cause = .incomplete
+        }
+        if decision.cause != nil { decision.fate = .discarded }
+      }
+      return decision
+    }
+
     mutating func keepBody(_ content: RawSpan, _ isWhole: Bool, _ origin: FrameOrigin, limit: Int) {
       if !isWhole { response?.isUncertain = true }
       bodyFrames += 1
@@ -140,14 +169,21 @@ struct SessionState: Sendable, ConnectionHandler {
 
   /// Hands out the queued events.
   mutating func handOut(_ body: (ProviderEvent, RawSpan) -> Void) {
+    guard !queue.isEmpty else { return }
+    showQueued(body)
     for place in queue.indices {
       var bytes: [UInt8] = []
       swap(&bytes, &queue[place].bytes)
-      body(queue[place].event, bytes.rawBytes)
       giveBack(bytes)
     }
     queue.removeAll(keepingCapacity: true)
     queuedBytes = 0
+  }
+
+  /// Events are large: they are borrowed from the queue, not copied.
+  private func showQueued(_ body: (ProviderEvent, RawSpan) -> Void) {
+    let events = queue.span
+    for place in events.indices { body(events[place].event, events[place].bytes.rawBytes) }
   }
 
   private mutating func giveBack(_ memory: consuming [UInt8]) {
@@ -479,26 +515,9 @@ struct SessionState: Sendable, ConnectionHandler {
   }
 
   private mutating func decide(_ notification: Int, _ slot: Int) {
-    let stream = exchanges[slot].request.stream
-    var decision = FateDecision(notification: notification, stream: stream, fate: .unknown, arrival: now)
-    let hasResponse = exchanges[slot].response != nil
-    if let status = exchanges[slot].response?.status {
-      decision.fate = (200...299).contains(status) ? .accepted : .rejected
-      decision.status = status
-      if decision.fate == .rejected { decision.reason = exchanges[slot].response?.reason }
-    } else if !hasResponse {
-      // A response whose status is lost says that the stream was processed.
-      if exchanges[slot].reset == .refused {
-        decision.cause = .refusedStream
-      } else if exchanges[slot].mayHideAnswer || exchanges[slot].serverLosses != serverLosses {
-        // An answer may be among what is missing.
-      } else if let lastStream, stream > max(lastStream, highestAnswered) {
-        decision.cause = .goAway
-      } else if exchanges[slot].request.completion == .incomplete {
-        decision.cause = .incomplete
-      }
-      if decision.cause != nil { decision.fate = .discarded }
-    }
+    // Borrowed: a copy would be as long as the rest of this.
+    let decision = exchanges.span[slot].decision(
+      on: notification, at: now, serverLosses: serverLosses, excludedAfter: lastStream.map { max($0, highestAnswered) })
     switch decision.fate {
     case .accepted: fates.accepted += 1
     case .rejected: fates.rejected += 1

@@ -26,7 +26,7 @@ struct RequestTally {
   private static let otherKind = "other"
 
   private let limit: Int
-  private(set) var open: [Int: ConnectionRequests] = [:]
+  private var open = OpenConnections()
   private var pendingCount = 0
   private var counts = InspectionReport.Requests()
   private var answers: [AnswerKind: Int] = [:]
@@ -59,8 +59,8 @@ struct RequestTally {
     let packet = record.place.packet
     // Absent where a gap may hide what they depend on.
     let (openStreams, streamLimit): (Int?, Int?) = (record.request.openStreams, record.request.streamLimit)
-    var found = open[connection, default: ConnectionRequests()].note(
-      record, openStreams: openStreams, streamLimit: streamLimit)
+    let slot = open.slot(of: connection)
+    var found = open[slot].note(record, openStreams: openStreams, streamLimit: streamLimit)
     let isRecognisable = record.isRecognisable
     let addressee =
       record.targetField.isPresent && !record.request.uncertain.contains(.topic)
@@ -69,7 +69,7 @@ struct RequestTally {
     if pendingCount < limit {
       let pending = ConnectionRequests.Pending(
         sent: sent, packet: packet, addressee: addressee, isRecognisable: isRecognisable)
-      if open[connection]?.pending.updateValue(pending, forKey: record.index) == nil { pendingCount += 1 }
+      if open[slot].pending.updateValue(pending, forKey: record.index) == nil { pendingCount += 1 }
     }
     guard isSelected else { return }
     counts.notifications += 1
@@ -80,7 +80,7 @@ struct RequestTally {
     }
     if let bytes = Self.headerBytes(of: record) {
       headerBytes.record(bytes)
-      open[connection]?.headerBytes += bytes
+      open[slot].headerBytes += bytes
     }
     noteAge(record, &findings)
     for kind in found { findings.note(kind.kind, packet: packet) }
@@ -112,7 +112,7 @@ struct RequestTally {
     _ record: ResponseRecord, isSelected: Bool, _ findings: inout Findings
   ) -> ConnectionRequests.Pending? {
     let connection = record.place.connection
-    let pending = open[connection, default: ConnectionRequests()].note(record)
+    let pending = open[open.slot(of: connection)].note(record)
     if pending != nil { pendingCount -= 1 }
     if let pending { health.note(record, pending) }
     guard isSelected else { return pending }
@@ -134,7 +134,7 @@ struct RequestTally {
     switch record {
     case .response: break
     case .goAway(let frame):
-      open[connection, default: ConnectionRequests()].note(frame)
+      open[open.slot(of: connection)].note(frame)
       guard isSelected, frame.direction == .server else { return }
       var kind = GoAwayKind(error: frame.error, reason: frame.reason)
       if goAways[kind] == nil, goAways.count >= Self.maximumKinds { kind.reason = Self.otherKind }
@@ -142,13 +142,13 @@ struct RequestTally {
       findings.note(.goAway, packet: frame.place.packet)
     case .reset(let frame):
       guard frame.direction == .server else { return }
-      open[connection, default: ConnectionRequests()].noteServer(frame.place.time)
+      open[open.slot(of: connection)].noteServer(frame.place.time)
       guard isSelected else { return }
       let error = frame.error ?? Self.otherKind
       let isKnown = counts.resets[error] != nil || counts.resets.count < Self.maximumKinds
       counts.resets[isKnown ? error : Self.otherKind, default: 0] += 1
     case .settings(let frame):
-      if frame.direction == .server { open[connection, default: ConnectionRequests()].noteServer(frame.place.time) }
+      if frame.direction == .server { open[open.slot(of: connection)].noteServer(frame.place.time) }
     case .channelRequest:
       if isSelected { counts.channelRequests = (counts.channelRequests ?? 0) + 1 }
     }
@@ -157,13 +157,14 @@ struct RequestTally {
   /// Bytes of a connection are missing.
   mutating func noteGap(_ direction: Direction, on connection: Int) {
     // What it is of may become known later.
-    open[connection, default: ConnectionRequests()].noteGap(direction)
+    open[open.slot(of: connection)].noteGap(direction)
     health.noteGap()
   }
 
   /// Takes the remembered notifications of a range of fates, in order.
   mutating func take(_ record: FateRecord) -> [ConnectionRequests.Pending] {
-    guard let pending = open[record.connection]?.pending, !pending.isEmpty else { return [] }
+    guard let slot = open.knownSlot(of: record.connection), !open[slot].pending.isEmpty else { return [] }
+    let pending = open[slot].pending
     let range = record.first...max(record.first, record.last)
     // A range may be much longer than what is remembered.
     let indexes =
@@ -171,15 +172,14 @@ struct RequestTally {
       ? range.filter { pending[$0] != nil }
       : pending.keys.filter(range.contains).sorted()
     pendingCount -= indexes.count
-    return indexes.compactMap { open[record.connection]?.pending.removeValue(forKey: $0) }
+    return indexes.compactMap { open[slot].pending.removeValue(forKey: $0) }
   }
 
   /// The loss to which the discarded notifications of a connection belong.
   mutating func loss(of connection: Int, _ begin: () -> Int) -> Int {
-    if let known = open[connection]?.loss, known >= 0 { return known }
-    let loss = begin()
-    open[connection]?.loss = loss
-    return loss
+    guard let slot = open.knownSlot(of: connection) else { return begin() }
+    if open[slot].loss < 0 { open[slot].loss = begin() }
+    return open[slot].loss
   }
 
   /// Notes discarded notifications by cause.
@@ -190,7 +190,7 @@ struct RequestTally {
 
   /// The end of a connection over HTTP/2.
   mutating func end(_ record: ConnectionRecord, isSelected: Bool, _ findings: inout Findings) {
-    let known = open.removeValue(forKey: record.connection)
+    let known = open.remove(record.connection)
     pendingCount -= known?.pending.count ?? 0
     guard let summary = record.http2, record.service != .other else { return }
     let requests = known ?? ConnectionRequests()
