@@ -11,7 +11,7 @@ extension Array where Element == UInt8 {
     var faults: UInt64 = 0
     while digits.upperBound - offset >= 16 {
       let (word, fault) = rawBytes.word(ofHexadecimalAt: offset)
-      unsafe Swift.withUnsafeBytes(of: word) { unsafe append(contentsOf: $0) }
+      unsafe Swift.withUnsafeBytes(of: word.littleEndian) { unsafe append(contentsOf: $0) }
       faults |= fault
       offset += 16
     }
@@ -36,18 +36,25 @@ extension Array where Element == UInt8 {
 
 extension RawSpan {
   /// The eight bytes that 16 hexadecimal digits stand for, as they are in memory; `fault` is not 0 if one is no digit.
-  ///
-  /// Digits are random, so a branch for each would be mispredicted in one of three.
   fileprivate func word(ofHexadecimalAt offset: Int) -> (word: UInt64, fault: UInt64) {
-    // Safe: the caller sees to it that 16 bytes are there.
-    let block = unsafe unsafeLoadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)
-    let decimal = block &- SIMD16(repeating: 0x30)
-    let letter = (block | SIMD16(repeating: 0x20)) &- SIMD16(repeating: 0x61)
-    let (isDecimal, isLetter) = (decimal .< SIMD16(repeating: 10), letter .< SIMD16(repeating: 6))
-    let values = (letter &+ SIMD16(repeating: 10)).replacing(with: decimal, where: isDecimal)
-    // Safe: in both any bit pattern is a value. The mask's own reduction goes byte by byte.
-    let words = unsafe unsafeBitCast(isDecimal .| isLetter, to: SIMD2<UInt64>.self)
-    let bytes = values.evenHalf &<< SIMD8(repeating: 4) | values.oddHalf
-    return (unsafe unsafeBitCast(bytes, to: UInt64.self), ~(words[0] & words[1]))
+    let (first, second) = (half(ofHexadecimalAt: offset), half(ofHexadecimalAt: offset + 8))
+    return (first.bytes | second.bytes << 32, first.fault | second.fault)
+  }
+
+  /// The four bytes that eight digits stand for: all at once, as digits are random and a branch for each would often be
+  /// mispredicted.
+  @inline(__always)
+  private func half(ofHexadecimalAt offset: Int) -> (bytes: UInt64, fault: UInt64) {
+    // Each byte of these is of one digit.
+    let (ones, text) = (0x0101_0101_0101_0101 as UInt64, uint64(at: offset).byteSwapped)
+    // The low bits of a letter are 1 to 6, and no value of a digit is above 15.
+    let values = (text & (0x0f * ones)) &+ ((text >> 6) & ones) &* 9
+    // A character is a digit if the digit of its value is the same character.
+    let letters = (values &+ 6 * ones) >> 4 & ones
+    let digits = values &+ 0x30 * ones &+ letters &* 0x27
+    let fault = (text | letters << 5) ^ digits | (values & (0xf0 * ones))
+    var bytes = (values << 4 | values >> 8) & 0x00ff_00ff_00ff_00ff
+    bytes = (bytes | bytes >> 8) & 0x0000_ffff_0000_ffff
+    return ((bytes | bytes >> 16) & 0xffff_ffff, fault)
   }
 }

@@ -232,14 +232,14 @@ extension Dissector {
   ) {
     let place = place(request.ended ?? request.latest, request.offset, request.length, connection)
     if let index = request.notification {
-      var request = request
-      // With a certificate APNs ignores the field, so what is no token leaves nothing open.
-      if request.hasOtherAuthorization, connection.tls?.clientSubject != nil { request.uncertain.remove(.trust) }
       output.summary.notifications += 1
-      output.sink.receive(
-        ProviderNotificationRecord(
-          request, bytes, at: place, index: index, trust: trust(request, connection),
-          providerToken: reader.token(request.providerToken)))
+      // With a certificate APNs ignores the field, so what is no token leaves nothing open.
+      guard !request.hasOtherAuthorization || connection.tls?.clientSubject == nil else {
+        var request = request
+        request.uncertain.remove(.trust)
+        return pass(request, bytes, at: place, index, reader, connection)
+      }
+      pass(request, bytes, at: place, index, reader, connection)
     } else if case .channel(let action) = request.target {
       var record = ChannelRequestRecord(place: place, stream: Int(request.stream), action: action)
       record.bundle = bytes.text(request.bundle)
@@ -247,6 +247,16 @@ extension Dissector {
       record.requestID = bytes.text(request.requestID)
       if let record = reader.wait(record, request.stream) { output.sink.receive(.channelRequest(record)) }
     }
+  }
+
+  private mutating func pass(
+    _ request: ProviderRequest, _ bytes: RawSpan, at place: RecordPlace, _ index: Int, _ reader: HTTP2Reader,
+    _ connection: Connection
+  ) {
+    output.sink.receive(
+      ProviderNotificationRecord(
+        request, bytes, at: place, index: index, trust: trust(request, connection),
+        providerToken: reader.token(request.providerToken)))
   }
 
   /// A certificate is known from a handshake that was read; a terminator's connections have none to show.

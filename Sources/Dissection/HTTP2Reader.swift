@@ -132,7 +132,7 @@ final class HTTP2Reader {
 
   /// The request of channel management that waits on a stream.
   func takeWaiting(_ stream: UInt32) -> ChannelRequestRecord? {
-    guard let record = waiting.removeValue(forKey: stream) else { return nil }
+    guard !waiting.isEmpty, let record = waiting.removeValue(forKey: stream) else { return nil }
     waitingBytes -= record.textBytes
     return record
   }

@@ -27,7 +27,9 @@ struct RequestReading {
       // A credential in another field is none the less one: that field is as if its value were lost.
       var field = field
       let isItsOwn = name.byteCount == 13 && name.holds("authorization", at: 0)
-      if !isItsOwn, field.isValueKnown, ProviderToken.isInside(value) { field.isValueKnown = false }
+      if !isItsOwn, field.isValueKnown, field.origin != .staticTable, ProviderToken.isInside(value) {
+        field.isValueKnown = false
+      }
       guard !ProviderToken.isInside(name) else {
         request.uncertain.insert(.headers)
         continue

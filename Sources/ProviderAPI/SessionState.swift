@@ -46,12 +46,13 @@ struct SessionState: Sendable, ConnectionHandler {
       request.payload = SessionState.append(content, to: &requestBytes, after: request.payload, limit: limit)
     }
 
-    /// What becomes of the notification when the stream is closed.
+    /// What becomes of the notification when the stream is closed. Changes nothing: a function that does not mutate would
+    /// be called on a copy.
     ///
     /// - Parameters:
     ///   - serverLosses: the losses in the server's direction so far.
     ///   - excluded: the server has not processed streams above this one.
-    func decision(
+    mutating func decision(
       on notification: Int, at now: Arrival, serverLosses: Int, excludedAfter excluded: UInt32?
     ) -> FateDecision {
       var decision = FateDecision(notification: notification, stream: request.stream, fate: .unknown, arrival: now)
@@ -515,8 +516,7 @@ struct SessionState: Sendable, ConnectionHandler {
   }
 
   private mutating func decide(_ notification: Int, _ slot: Int) {
-    // Borrowed: a copy would be as long as the rest of this.
-    let decision = exchanges.span[slot].decision(
+    let decision = exchanges[slot].decision(
       on: notification, at: now, serverLosses: serverLosses, excludedAfter: lastStream.map { max($0, highestAnswered) })
     switch decision.fate {
     case .accepted: fates.accepted += 1

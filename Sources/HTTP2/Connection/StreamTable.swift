@@ -55,7 +55,7 @@ struct StreamTable: Sendable {
 
   subscript(slot: Int) -> OpenStream? {
     get { slots[slot] }
-    _modify { yield &slots[slot] }
+    @inline(__always) _modify { yield &slots[slot] }
   }
 
   mutating func open(_ stream: OpenStream) -> Int {

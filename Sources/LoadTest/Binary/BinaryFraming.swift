@@ -56,11 +56,25 @@ extension Workload {
 
   @inline(__always)
   private func encodeUsual(_ push: WorkloadPush, into output: inout ByteWriter) {
+    if hasTokenList { return encodeListed(push, into: &output) }
+    encodeUsual(push, into: &output) { writeMadeToken(of: push, into: &$0) }
+  }
+
+  /// Out of line, so that the code for made tokens stays short.
+  @inline(never)
+  private func encodeListed(_ push: WorkloadPush, into output: inout ByteWriter) {
+    encodeUsual(push, into: &output) { writeListedToken(of: push, into: &$0) }
+  }
+
+  @inline(__always)
+  private func encodeUsual(
+    _ push: WorkloadPush, into output: inout ByteWriter, token: (inout ByteWriter) -> Void
+  ) {
     switch framing.template {
     case .some(let template):
       template.write(
-        size: push.payloadLength ?? 0, push.random, identifier: Self.identifier(of: push.number), into: &output
-      ) { writeUsualToken(of: push, into: &$0) }
+        size: push.payloadLength ?? 0, push.random, identifier: Self.identifier(of: push.number), into: &output,
+        token: token)
     case nil: encodeFields(of: push, into: &output)
     }
   }

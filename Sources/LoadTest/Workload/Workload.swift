@@ -176,25 +176,39 @@ public final class Workload: Sendable {
       numbered: drawnToken(push.number, push.random), length: length, isInvalid: push.hasInvalidToken, into: &output)
   }
 
-  /// The token of a notification without a fault.
+  /// The made token of a notification without a fault.
   @inline(__always)
-  func writeUsualToken(of push: WorkloadPush, into output: inout ByteWriter) {
-    let token = drawnToken(push.number, push.random)
-    let length = hasTokenList ? tokenList.length(ofToken: token) : tokenLength
-    writeToken(numbered: token, length: length, isInvalid: false, into: &output)
+  func writeMadeToken(of push: WorkloadPush, into output: inout ByteWriter) {
+    writeMadeToken(numbered: madeToken(push.random), length: tokenLength, isInvalid: false, into: &output)
+  }
+
+  /// The listed token of a notification without a fault.
+  func writeListedToken(of push: WorkloadPush, into output: inout ByteWriter) {
+    let token = tokenList.token(ofNotification: push.number)
+    tokenList.write(token, length: tokenList.length(ofToken: token), isInvalid: false, into: &output)
   }
 
   /// Bytes of the token of notification `number` without a fault.
   @inline(__always)
   private func usualTokenLength(of number: UInt64) -> Int {
-    hasTokenList ? tokenList.length(ofToken: tokenList.token(ofNotification: number)) : tokenLength
+    hasTokenList ? listedTokenLength(of: number) : tokenLength
+  }
+
+  /// Out of line, so that the code for made tokens stays short.
+  @inline(never)
+  private func listedTokenLength(of number: UInt64) -> Int {
+    tokenList.length(ofToken: tokenList.token(ofNotification: number))
   }
 
   /// The number of the token that notification `number` goes to without a fault: the next one of a list, or drawn.
   @inline(__always)
   func drawnToken(_ number: UInt64, _ random: NotificationRandom) -> UInt64 {
-    if hasTokenList { return tokenList.token(ofNotification: number) }
-    return random[.token].multipliedFullWidth(by: tokens).high
+    hasTokenList ? tokenList.token(ofNotification: number) : madeToken(random)
+  }
+
+  @inline(__always)
+  private func madeToken(_ random: NotificationRandom) -> UInt64 {
+    random[.token].multipliedFullWidth(by: tokens).high
   }
 
   /// An odd factor: all tokens are different, and so are their last bytes as long as there are enough values.
@@ -204,7 +218,14 @@ public final class Workload: Sendable {
   /// `Workload.number(ofToken:)` computes the number from the bytes that are written here.
   @inline(__always)
   func writeToken(numbered index: UInt64, length: Int, isInvalid: Bool, into output: inout ByteWriter) {
-    if hasTokenList { return tokenList.write(index, length: length, isInvalid: isInvalid, into: &output) }
+    guard hasTokenList else {
+      return writeMadeToken(numbered: index, length: length, isInvalid: isInvalid, into: &output)
+    }
+    tokenList.write(index, length: length, isInvalid: isInvalid, into: &output)
+  }
+
+  @inline(__always)
+  private func writeMadeToken(numbered index: UInt64, length: Int, isInvalid: Bool, into output: inout ByteWriter) {
     var state = tokenKey &+ index &* Self.tokenStride
     var left = length
     if isInvalid {
