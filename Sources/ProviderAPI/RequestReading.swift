@@ -27,12 +27,14 @@ struct RequestReading {
       // A credential in another field is none the less one: that field is as if its value were lost.
       var field = field
       let isItsOwn = name.byteCount == 13 && name.holds("authorization", at: 0)
-      if !isItsOwn, field.isValueKnown, field.origin != .staticTable, ProviderToken.isInside(value) {
-        field.isValueKnown = false
-      }
-      guard !ProviderToken.isInside(name) else {
-        request.uncertain.insert(.headers)
-        continue
+      if !isItsOwn, !tokens.isFreeOfThem(field.origin) {
+        let isInValue = field.isValueKnown && ProviderToken.isInside(value)
+        if isInValue { field.isValueKnown = false }
+        guard !ProviderToken.isInside(name) else {
+          request.uncertain.insert(.headers)
+          continue
+        }
+        if !isInValue, field.isValueKnown { tokens.noteFree(field.origin) }
       }
       take(name, value, field, &request, &bytes, &tokens)
     }

@@ -22,6 +22,9 @@ struct TokenList: Sendable {
   /// The uses that were coded in full and added to no header table, and their bytes.
   private(set) var literals = (count: 0, bytes: 0)
 
+  /// The latest entries of the client's header table in which no token is, each at its number modulo the count.
+  private var free = [Int](repeating: -1, count: 32)
+
   /// How a request uses one.
   enum Use: Sendable {
     /// The value is no provider token.
@@ -50,6 +53,20 @@ struct TokenList: Sendable {
 
   /// Notes that a request may have had another one.
   mutating func miss() { isComplete = false }
+
+  /// Whether a field with this origin was found to have no token in its name or value.
+  func isFreeOfThem(_ origin: FieldList.Origin) -> Bool {
+    switch origin {
+    case .staticTable: true
+    case .entry(let number): free[number & 31] == number
+    case .literal, .repeated: false
+    }
+  }
+
+  /// Notes that a field with this origin has no token in its name or value.
+  mutating func noteFree(_ origin: FieldList.Origin) {
+    if case .entry(let number) = origin { free[number & 31] = number }
+  }
 
   /// Whether a value is a provider token, or has the form of one, and which.
   mutating func use(_ value: RawSpan, _ field: FieldList.Field) -> Use {

@@ -44,13 +44,11 @@ enum MessageRules {
       } else {
         hasRegular = true
         if field.origin != .staticTable {
-          if !isValid(name: name) { return .fieldNameCharacter }
+          if !field.isPlain, !isValid(name: name) { return .fieldNameCharacter }
           if isConnectionSpecific(name, fields.value(of: field), field.isValueKnown) { return .connectionField }
         }
       }
-      if field.origin != .staticTable, field.isValueKnown, !isValid(value: fields.value(of: field)) {
-        return .fieldValueCharacter
-      }
+      if !field.isPlain, field.isValueKnown, !isValid(value: fields.value(of: field)) { return .fieldValueCharacter }
     }
     if isTrailers { return nil }
     if max(method, scheme, path, authority, status) > 1 { return .pseudoFieldRepeated }
@@ -59,6 +57,14 @@ enum MessageRules {
     guard !hasUnknown else { return nil }
     if isRequest { return isConnect || min(method, scheme, path) > 0 ? nil : .pseudoFieldMissing }
     return status > 0 && !hasFaultyStatus ? nil : .statusMissing
+  }
+
+  /// Whether neither name nor value has a character that none may have; an absent one has none.
+  static func isPlain(name: Range<Int>?, value: Range<Int>, in bytes: RawSpan) -> Bool {
+    guard let name, !name.isEmpty else { return false }
+    // Names with a colon are known ones, or the message is malformed for another reason.
+    return (bytes.byte(at: name.lowerBound) == UInt8(ascii: ":") || isValid(name: bytes.extracting(name)))
+      && isValid(value: bytes.extracting(value))
   }
 
   private static func isValid(name: RawSpan) -> Bool {

@@ -27,6 +27,8 @@ struct DynamicTable: Sendable {
     /// Whether the name, which may have been that of a lost entry, is known.
     var isNameKnown: Bool
     var isValueKnown: Bool
+    /// Whether name and value have no character that none may have: they are looked at once and not in each message.
+    var isPlain: Bool
 
     var size: Int { nameLength + valueLength + DynamicTable.overhead }
     var name: Range<Int> { start..<start + nameLength }
@@ -106,9 +108,10 @@ struct DynamicTable: Sendable {
   /// - Parameters:
   ///   - name: the name; `nil` if it is not known.
   ///   - value: the value; `nil` if it is not known.
+  ///   - isPlain: whether neither has a character that none may have.
   /// - Returns: whether it was inserted, and not larger than the table.
   @discardableResult
-  mutating func insert(_ source: RawSpan, name: Range<Int>?, value: Range<Int>?) -> Bool {
+  mutating func insert(_ source: RawSpan, name: Range<Int>?, value: Range<Int>?, isPlain: Bool = false) -> Bool {
     let length = (name?.count ?? 0) + (value?.count ?? 0)
     evict(for: length + Self.overhead)
     // An entry that is larger than the table empties it.
@@ -121,7 +124,7 @@ struct DynamicTable: Sendable {
     if let value { copy(source, value) }
     entries[head] = Entry(
       start: start, nameLength: name?.count ?? 0, valueLength: value?.count ?? 0, isNameKnown: name != nil,
-      isValueKnown: value != nil)
+      isValueKnown: value != nil, isPlain: isPlain)
     head = (head &+ 1) & (entries.count &- 1)
     count += 1
     size += length + Self.overhead
@@ -185,7 +188,7 @@ struct DynamicTable: Sendable {
     for distance in stride(from: count - 1, through: 0, by: -1) {
       larger.append(entries[(head &- 1 &- distance) & (entries.count &- 1)])
     }
-    let empty = Entry(start: 0, nameLength: 0, valueLength: 0, isNameKnown: false, isValueKnown: false)
+    let empty = Entry(start: 0, nameLength: 0, valueLength: 0, isNameKnown: false, isValueKnown: false, isPlain: false)
     larger += Array(repeating: empty, count: max(16, 2 * count) - count)
     entries = larger
     head = count

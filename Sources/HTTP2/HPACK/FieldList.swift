@@ -40,6 +40,8 @@ public struct FieldList: Sendable {
     public var isNameKnown: Bool
     /// Whether the value is known.
     public var isValueKnown: Bool
+    /// Whether name and value are known to have no character that none may have.
+    var isPlain = false
     /// What else has the same value.
     public var origin: Origin
     /// The bytes of the value in the block, with its length, if it is a literal that is in no table; else 0.

@@ -155,7 +155,9 @@ public struct HPACKDecoder: Sendable {
     if index <= StaticTable.count {
       let entry = StaticTable.entries[index - 1]
       guard list.hasRoom(entry.name.count + entry.value.count, limits.listSize) else { return }
-      list.fields.append(.init(name: entry.name, value: entry.value, .indexed, origin: .staticTable))
+      var field = FieldList.Field(name: entry.name, value: entry.value, .indexed, origin: .staticTable)
+      field.isPlain = true
+      list.fields.append(field)
       return
     }
     let distance = index - StaticTable.count - 1
@@ -170,10 +172,11 @@ public struct HPACKDecoder: Sendable {
     // Name and value are adjacent, so one copy moves both.
     let text = list.append(table.bytes.extracting(entry.start..<entry.value.upperBound))
     let middle = text.lowerBound + entry.nameLength
-    list.fields.append(
-      .init(
-        name: text.lowerBound..<middle, value: middle..<text.upperBound, .indexed, isNameKnown: entry.isNameKnown,
-        isValueKnown: entry.isValueKnown, origin: .entry(table.insertion(distance))))
+    var field = FieldList.Field(
+      name: text.lowerBound..<middle, value: middle..<text.upperBound, .indexed, isNameKnown: entry.isNameKnown,
+      isValueKnown: entry.isValueKnown, origin: .entry(table.insertion(distance)))
+    field.isPlain = entry.isPlain
+    list.fields.append(field)
   }
 
   private mutating func readLiteral(
@@ -205,8 +208,12 @@ public struct HPACKDecoder: Sendable {
     } else {
       value = try readString(block, &offset, &list)
     }
-    if representation == .incremental, table.insert(list.storage.rawBytes, name: name, value: value) {
-      origin = .entry(table.insertion(0))
+    var isPlain = false
+    if representation == .incremental {
+      isPlain = MessageRules.isPlain(name: name, value: value, in: list.storage.rawBytes)
+      if table.insert(list.storage.rawBytes, name: name, value: value, isPlain: isPlain) {
+        origin = .entry(table.insertion(0))
+      }
     }
     guard list.hasRoom((name?.count ?? 0) + value.count, limits.listSize) else {
       list.used = before
@@ -214,6 +221,7 @@ public struct HPACKDecoder: Sendable {
     }
     var field = FieldList.Field(
       name: name ?? 0..<0, value: value, representation, isNameKnown: name != nil, origin: origin)
+    field.isPlain = isPlain
     if representation != .incremental { field.codedLength = UInt32(truncatingIfNeeded: offset - start) }
     list.fields.append(field)
   }
