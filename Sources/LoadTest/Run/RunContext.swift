@@ -1,3 +1,4 @@
+import Dispatch
 import Measurement
 import NIOCore
 import NIOPosix
@@ -16,6 +17,17 @@ struct RunContext: Sendable {
   /// Begins a poll of the feedback service; `nil` when there are none.
   var startPoll: FeedbackPolling.Start?
 
+  private static let alarms = DispatchQueue(label: "apnscope.load.alarms")
+
+  /// Waits without the threads that all asynchronous code shares, as `Task.sleep` does: computations of the process that
+  /// holds the run can occupy them for seconds, in which phases would not end and no poll would begin.
+  @Sendable
+  private static func sleepOnItsOwn(for time: Duration) async {
+    await withCheckedContinuation { continuation in
+      alarms.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: time.nanoseconds))) { continuation.resume() }
+    }
+  }
+
   /// - Parameter pollGroup: the event loop of polls; `nil` without polls.
   static func real(
     _ plan: LoadPlan, _ tls: TLSContext?, _ group: MultiThreadedEventLoopGroup,
@@ -23,7 +35,7 @@ struct RunContext: Sendable {
   ) -> RunContext {
     let sessions = SessionCache()
     var context = RunContext(
-      loops: Array(group.makeIterator()), clock: MonotonicClock.nanoseconds, sleep: { try? await Task.sleep(for: $0) },
+      loops: Array(group.makeIterator()), clock: MonotonicClock.nanoseconds, sleep: sleepOnItsOwn,
       makeEnvironment: { loop in
         let pipe = try await LoopTickPipe.makePipe(on: loop)
         return try await loop.submit {
