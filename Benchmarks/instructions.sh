@@ -14,7 +14,7 @@ for argument in "$@"; do
     *) usage ;;
   esac
 done
-need_packages valgrind gcc libc6-dev
+need_packages valgrind gcc libc6-dev libnghttp2-14
 
 # What a job may cost above or below its baseline, in per cent, without a word. Two counts of one program differ by up to
 # 1.5 where a thread reads ahead, and by less than 0.1 elsewhere.
@@ -25,6 +25,7 @@ count() {
   local output=$work/$1-$2 arguments=("$1" "$2")
   case $1 in
     decode | inspect) arguments=("$1" 1 "$work/counted-$2.pcap") ;;
+    decode-http2 | inspect-http2) arguments=("${1%-http2}" 1 "$work/http2-$2/clear.pcap") ;;
     decode-tls) arguments=(decode 1 "$work/counted-tls-$2.pcap" "$work/counted-tls-$2.keys") ;;
   esac
   # Hashes that differ from run to run would make tables of other shapes.
@@ -65,6 +66,9 @@ bench() {
     "$work/genbig" "$work/counted-$size.pcap" "${size}000000" 16 > /dev/null
     "$work/gentls" "$work/counted-tls-$size.pcap" "$work/counted-tls-$size.keys" "${size}000000" 16 13 > /dev/null
   done
+  for size in 250 1000; do
+    [[ -s $work/http2-$size/count ]] || quietly python3 Benchmarks/http2.py "$work/http2-$size" "$size"
+  done
   echo "Instructions per notification, counted by $(valgrind --version); more than $tolerance % above $baseline is a failure."
   echo
   printf '%-16s %12s %12s %9s\n' "" now before change
@@ -72,6 +76,8 @@ bench() {
     row decode 10 40
     row decode-tls 10 40
     row inspect 10 40
+    row decode-http2 250 1000
+    row inspect-http2 250 1000
     row encode 10 40
     row session 10 40
     row judge 10 40

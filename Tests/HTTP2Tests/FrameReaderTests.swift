@@ -220,6 +220,27 @@ struct FrameRun {
     #expect(run.frames.map(\.isWhole) == [false, true])
   }
 
+  @Test("A search that kept a frame above the limit reads on behind it", arguments: [1, 3, 100, 10_000])
+  func tooLongInSearch(piece: Int) {
+    let stream = frames { writer in
+      writer.writePing(1)
+      writer.writeWindowUpdate(7, stream: 0)
+      writer.writeFrame(.data, stream: 1, [UInt8](repeating: 0x61, count: 150).rawBytes)
+      writer.writePing(2)
+      writer.writeFrame(.data, flags: .endStream, stream: 1, [UInt8](repeating: 0x62, count: 50).rawBytes)
+    }
+    var limits = FrameReader.Limits()
+    limits.longestPayload = 100
+    var run = FrameRun(isAligned: false, limits: limits)
+    for start in stride(from: 0, to: stream.count, by: piece) {
+      run.read(stream.rawBytes.extracting(start..<min(stream.count, start + piece)), at: start)
+    }
+    run.finish()
+    #expect(run.frames.map(\.header.type) == [.ping, .windowUpdate, .data, .ping, .data])
+    #expect(run.frames.map(\.isWhole) == [true, true, false, true, true])
+    #expect(run.frames.map(\.offset) == [0, 17, 30, 189, 206] && run.unread.isEmpty)
+  }
+
   @Test("A search keeps no more than a frame, whatever comes") func searchMemory() {
     var run = FrameRun(isAligned: false)
     // Zeros begin frames of no length on stream 0, which no type of frame may have.

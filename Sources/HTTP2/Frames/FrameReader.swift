@@ -267,10 +267,15 @@ public struct FrameReader: Sendable {
     let header = FrameHeader(keptBytes.rawBytes, at: 0)
     guard header.payloadLength <= limits.longestPayload else {
       note(header)
-      state = .skipping(until: keptStart + header.frameLength)
       let place = Place(
         header: header, payload: 0..<0, isKept: true, isWhole: false, offset: keptStart, arrival: arrival)
-      forgetKept(at: keptStart + keptBytes.count)
+      // A search may have kept all of it, and what follows.
+      if keptBytes.count >= header.frameLength {
+        cursor = header.frameLength
+      } else {
+        state = .skipping(until: keptStart + header.frameLength)
+        forgetKept(at: keptStart + keptBytes.count)
+      }
       return .frame(place)
     }
     keep(bytes, &position, header.frameLength - keptBytes.count, offset, arrival)
