@@ -67,7 +67,7 @@ bench() {
     "$work/gentls" "$work/counted-tls-$size.pcap" "$work/counted-tls-$size.keys" "${size}000000" 16 13 > /dev/null
   done
   for size in 250 1000; do
-    [[ -s $work/http2-$size/count ]] || quietly python3 Benchmarks/http2.py "$work/http2-$size" "$size"
+    [[ -s $work/http2-$size/clear.pcap ]] || quietly python3 Benchmarks/http2.py "$work/http2-$size" "$size"
   done
   echo "Instructions per notification, counted by $(valgrind --version); more than $tolerance % above $baseline is a failure."
   echo
