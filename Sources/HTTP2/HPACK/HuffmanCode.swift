@@ -84,21 +84,22 @@ enum HuffmanCode {
   }
 
   private static let window: [Step] = {
-    // The symbol whose code begins the value's `bits` bits, if it has no more of them.
-    func symbol(_ value: UInt32, _ bits: Int) -> Int? {
-      lengths.indices.first { lengths[$0] <= bits && value >> UInt32(bits - Int(lengths[$0])) == codes[$0] }
+    // The symbol that begins each value, and the bits of its code; 0 bits: its code is longer.
+    var symbols = [(symbol: UInt32, bits: Int)](repeating: (0, 0), count: 1 << windowBits)
+    for (symbol, length) in lengths.enumerated() where length <= windowBits {
+      let rest = windowBits - Int(length)
+      let start = Int(codes[symbol]) << rest
+      for value in start..<start + 1 << rest { symbols[value] = (UInt32(symbol), Int(length)) }
     }
-    return (0..<UInt32(1) << windowBits).map { value in
-      guard let first = symbol(value, windowBits) else { return Step(packed: 0) }
-      let firstBits = Int(lengths[first])
-      var step = UInt32(first) | UInt32(firstBits) << 16
-      let rest = windowBits - firstBits
-      if let second = symbol(value & (1 << UInt32(rest) - 1), rest) {
-        step |= UInt32(second) << 8 | UInt32(firstBits + Int(lengths[second])) << 24
-      } else {
-        step |= UInt32(firstBits) << 24
-      }
-      return Step(packed: step)
+    return symbols.enumerated().map { value, first in
+      guard first.bits > 0 else { return Step(packed: 0) }
+      // Zeros follow the value's last bits, so a second code counts only if it ends before them.
+      let second = symbols[value << first.bits & (1 << windowBits - 1)]
+      let isWhole = second.bits > 0 && first.bits + second.bits <= windowBits
+      let step = first.symbol | UInt32(first.bits) << 16
+      return Step(
+        packed: isWhole
+          ? step | second.symbol << 8 | UInt32(first.bits + second.bits) << 24 : step | UInt32(first.bits) << 24)
     }
   }()
 
