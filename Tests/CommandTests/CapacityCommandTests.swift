@@ -137,7 +137,7 @@ struct CapacityCommandTests {
   }
 
   private static let kept = Command.traces.deletingLastPathComponent()
-    .appending(path: "Reports/capacity/capacity.json").path
+    .appending(path: "Tests/MeasurementTests/Results/capacity-0.2.0.json").path
 
   @Test("A document answers questions that its search was not made with, on the terminal, as JSON and on a page")
   func questions() throws {
