@@ -14,7 +14,7 @@ for argument in "$@"; do
     *) usage ;;
   esac
 done
-need_packages valgrind gcc libc6-dev libnghttp2-14
+need_packages valgrind gcc libc6-dev libnghttp2-14 openssl python3
 
 # What a job may cost above or below its baseline, in per cent, without a word. Two counts of one program differ by up to
 # 1.5 where a thread reads ahead, and by less than 0.1 elsewhere.
