@@ -21,6 +21,10 @@ extension TargetOptions {
   func validateIdentities() throws {
     if !identity.isEmpty, plain { throw ValidationError("--identity and --plain exclude each other.") }
     guard hasSeveral else { return }
+    if plain {
+      throw ValidationError(
+        "--plain and several identities exclude each other: without TLS no certificate names a topic.")
+    }
     if key != nil {
       throw ValidationError("--key and several identities exclude each other: give PEM files that have their keys.")
     }
@@ -56,7 +60,9 @@ extension TargetOptions {
       }
     }
     if hasSeveral, let missing = topic.first(where: wanted.contains) {
-      throw ValidationError("\(identity.joined(separator: ", ")) hold no certificate of topic '\(missing)'.")
+      throw ValidationError(
+        "\(identity.joined(separator: ", ")) \(identity.count == 1 ? "holds" : "hold") no certificate of topic '\(missing)'."
+      )
     }
     return found
   }
