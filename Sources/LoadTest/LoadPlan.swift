@@ -73,6 +73,9 @@ public struct LoadPlan: Sendable {
 
   public var gateway = Gateway()
   public var workload = WorkloadPlan()
+  /// The topics whose payloads `workload` lists, each of which goes over connections of its own, with a certificate for
+  /// it: at most `maximumTopics`, and no more than connections. Empty: all payloads go over all connections.
+  public var topics: [String] = []
   /// Recorded notifications, which are sent instead of those of the workload.
   public var replay: Replay?
   /// When each notification is due.
@@ -95,7 +98,7 @@ public struct LoadPlan: Sendable {
   public var drain = Duration.seconds(10)
   public var batching = Batching()
   public var connections = Connections()
-  /// The number of event loops, each on a thread; never more than connections.
+  /// The number of event loops, each on a thread; never more than connections, and at least one for each topic.
   public var threads = System.coreCount
   /// Whether a known-bad notification is written last on each connection: its rejection proves that all before it were
   /// accepted.

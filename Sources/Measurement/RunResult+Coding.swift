@@ -4,7 +4,8 @@
 extension RunResult {
   private enum CodingKeys: String, CodingKey {
     case schema, kind, measuredBy, started, environment, labels, plan, replay, verdict, interrupted, merged, measuredS
-    case notifications, sendings, schedule, rates, errorResponses, answers, feedback, connections, latency, batches
+    case notifications, sendings, schedule, topics, rates, errorResponses, answers, feedback, connections, latency,
+      batches
     case lossWindow, series, bins, phases, stalls, timeline, resources, warnings
   }
 
@@ -25,6 +26,7 @@ extension RunResult {
     notifications = try container.decode(Notifications.self, forKey: .notifications)
     sendings = try container.decode(Sendings.self, forKey: .sendings)
     schedule = try container.decode(Schedule.self, forKey: .schedule)
+    topics = try container.decodeIfPresent([Topic].self, forKey: .topics)
     rates = try container.decode(Rates.self, forKey: .rates)
     binary.errorResponses = try container.decode([String: Int].self, forKey: .errorResponses)
     binary.answers = try container.decode(Answers.self, forKey: .answers)
@@ -59,6 +61,7 @@ extension RunResult {
     try container.encode(notifications, forKey: .notifications)
     try container.encode(sendings, forKey: .sendings)
     try container.encode(schedule, forKey: .schedule)
+    try container.encodeIfPresent(topics, forKey: .topics)
     try container.encode(rates, forKey: .rates)
     try container.encode(binary.errorResponses, forKey: .errorResponses)
     try container.encode(binary.answers, forKey: .answers)

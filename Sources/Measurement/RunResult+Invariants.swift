@@ -23,7 +23,7 @@ extension RunResult {
       let open = max(notifications.unknown, unproven)
       invariants.append(.init(Verdict.Invariant.proof, holds: open == 0, detail: "\(open) unknown"))
     }
-    return invariants + (feedback?.invariants ?? [])
+    return invariants + topicInvariants + (feedback?.invariants ?? [])
   }
 }
 

@@ -33,6 +33,7 @@ extension RunResult {
   ///   have no rates (`Merged`).
   /// - The series is joined by wall clock, in whole seconds since the first part's start; counts, connections, cores
   ///   and memory add up, of lags the largest is kept. A part whose samples drift past a second has none in it.
+  /// - Counts of topics are added by topic, when all parts have topics.
   /// - Stalls are concatenated; bins are dropped. A single part keeps its series, bins, stalls and timeline.
   /// - Values absent from an old document are absent from the result: writes, causes, cipher suites and reasons of
   ///   failures.
@@ -206,6 +207,7 @@ extension RunResult {
     schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
     schedule.unsent = sum(schedule.unsent, other.schedule.unsent)
     connections += other.connections
+    topics = both(topics, other.topics, Self.joined)
     if let others = other.feedback {
       if feedback == nil { feedback = others } else { feedback?.add(others) }
     }
@@ -223,6 +225,19 @@ extension RunResult {
         phases.insert(phase, at: phases.last?.name == .drain ? phases.count - 1 : phases.count)
       }
     }
+  }
+
+  /// The topics of both, those of the first in its order before others.
+  private static func joined(_ first: [Topic], _ second: [Topic]) -> [Topic] {
+    var topics = first
+    for topic in second {
+      if let index = topics.firstIndex(where: { $0.topic == topic.topic }) {
+        topics[index].add(topic)
+      } else {
+        topics.append(topic)
+      }
+    }
+    return topics
   }
 
   /// Whole seconds from the first start to each result's, so that seconds stay aligned and merging in steps gives the
@@ -379,6 +394,18 @@ extension RunResult.Connections {
     sum.closed.merge(other.closed, Measurement.sum)
     sum.suites = both(sum.suites, other.suites) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
     sum.failures = both(sum.failures, other.failures) { $0.merging($1, uniquingKeysWith: Measurement.sum) }
+  }
+}
+
+extension RunResult.Topic {
+  fileprivate mutating func add(_ other: Self) {
+    if share != other.share { share = nil }
+    notifications += other.notifications
+    sendings += other.sendings
+    schedule.skipped = sum(schedule.skipped, other.schedule.skipped)
+    schedule.unsent = sum(schedule.unsent, other.schedule.unsent)
+    errorResponses.merge(other.errorResponses, uniquingKeysWith: sum)
+    connections += other.connections
   }
 }
 

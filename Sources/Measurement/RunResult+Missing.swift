@@ -81,19 +81,9 @@ extension RunResult {
   ///   - goesOn: whether the run is still under way, for a page that follows it.
   package mutating func markLost(in phase: RunPhase, afterS: Double, goesOn: Bool = false) {
     interrupted = goesOn ? nil : Interruption(phase: phase, afterS: afterS, cause: .lost)
-    let open =
-      notifications.generated
-      &- [
-        notifications.accepted, notifications.rejected, notifications.unknown, notifications.abandoned,
-        notifications.pruned ?? 0,
-      ].reduce(0, sum)
-    let unsettled =
-      sendings.written
-      &- [sendings.accepted, sendings.rejected, sendings.discarded, sendings.unknown]
-      .reduce(0, sum)
-    notifications.unknown += open
-    notifications.unproven = sum(notifications.unproven, open)
-    sendings.unknown += unsettled
+    let open = notifications.markOpenUnknown()
+    let unsettled = sendings.markOpenUnknown()
+    if let open = topics?.indices { for index in open { topics?[index].markOpenUnknown() } }
     if let last = phases.indices.last {
       phases[last].notifications.unknown += open
       phases[last].sendings.unknown += unsettled
@@ -109,6 +99,27 @@ extension RunResult {
       "the run \(goesOn ? "goes on" : "did not finish"): these are its books after \(after) s of the phase '\(phase.rawValue)'"
     warnings.insert(reason, at: 0)
     (verdict.outcome, verdict.reasons) = (.unproven, [reason])
+  }
+}
+
+extension RunResult.Notifications {
+  /// Counts notifications without a fate as unknown, and returns how many they are.
+  @discardableResult
+  mutating func markOpenUnknown() -> Int {
+    let open = generated &- [accepted, rejected, unknown, abandoned, pruned ?? 0].reduce(0, sum)
+    unknown += open
+    unproven = sum(unproven, open)
+    return open
+  }
+}
+
+extension RunResult.Sendings {
+  /// Counts sendings without a fate as unknown, and returns how many they are.
+  @discardableResult
+  mutating func markOpenUnknown() -> Int {
+    let open = written &- [accepted, rejected, discarded, unknown].reduce(0, sum)
+    unknown += open
+    return open
   }
 }
 

@@ -36,6 +36,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var sendings = Sendings()
   /// Counts of notifications that were due but never sent, in the whole run.
   public var schedule = Schedule()
+  /// The counts of each topic, in the order of the plan; `nil` when all notifications went over all connections.
+  public var topics: [Topic]?
   /// The rates of the measured phase.
   public var rates = Rates()
   /// What only the binary protocol has.

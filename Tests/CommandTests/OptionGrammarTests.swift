@@ -29,7 +29,8 @@ struct OptionGrammarTests {
 
   @Test("Options that may be said several times are known as such")
   func repeating() throws {
-    #expect(names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold", "label"])
+    #expect(
+      names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold", "label", "identity", "topic"])
     #expect(
       names(try OptionGrammar(of: Simulate.self), isRepeating) == ["reject", "wrong-environment", "expect", "until"])
   }

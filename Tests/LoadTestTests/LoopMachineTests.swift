@@ -16,7 +16,7 @@ struct LoopMachineTests {
     plan.pace = .scheduled(.constant(1_000), isPoisson: false)
     (plan.warmUp, plan.duration) = (.zero, .seconds(10))
     change(&plan)
-    return LoopMachine(.init(plan, part: 0, of: 1, jitter: 1), at: 0)
+    return LoopMachine(.init(plan, plan.shares(of: 1)[0], jitter: 1), at: 0)
   }
 
   /// The same after the beginning of its schedule.

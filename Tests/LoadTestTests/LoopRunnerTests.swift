@@ -71,12 +71,12 @@ private final class FreeRun {
     let environment = UnlimitedEnvironment()
     self.environment = environment
     runner = LoopRunner(
-      plan, try Workload(plan.workload), environment.loop, part: 0, of: 1,
+      plan, try Workload(plan.workload), environment.loop, plan.shares(of: 1)[0],
       LoopEnvironment(
         clock: { environment.now }, processor: { 0 }, jitter: 1, hasInput: { _ in false },
         afterSockets: { environment.waiting.append($0) },
         connect: { environment.connect($0) }))
-    runner.openAll(Array(0..<plan.connections.count), of: plan.connections.count)
+    runner.openAll()
     environment.loop.run()
     runner.begin(at: environment.now)
   }

@@ -22,8 +22,8 @@ final class LoopbackLoad {
     runner = try await loop.submit {
       var environment = LoopEnvironment.real(GatewayConnector(plan, tls, SessionCache()), try LoopTickPipe(pipe))
       environment.clock = clock
-      let runner = LoopRunner(plan, workload, loop, part: 0, of: 1, environment)
-      runner.openAll(Array(0..<plan.connections.count), of: plan.connections.count)
+      let runner = LoopRunner(plan, workload, loop, plan.shares(of: 1)[0], environment)
+      runner.openAll()
       return NIOLoopBound(runner, eventLoop: loop)
     }.get()
   }

@@ -227,7 +227,7 @@ struct RecordedScheduleTests {
         (plan.workload.segment, plan.workload.segments) = (segment, 2)
         (plan.replay, plan.pace) = (replay, .recorded(replay, speed: 2))
         let workload = try Workload(plan.workload, replay: replay)
-        let pacer = try #require(plan.pacer(part: part, of: 3, limit: .max))
+        let pacer = try #require(plan.pacer(plan.shares(of: 3)[part], limit: .max))
         var index = 0
         while let due = pacer.dueTime(ofNext: index) {
           // As `LoopRunner.globalIndex`.

@@ -58,11 +58,12 @@ final class SimulatedRun: @unchecked Sendable {
   func run(
     longest: Duration = .seconds(600), _ watch: (SimulatedRun) -> Void = { _ in }
   ) throws -> LoadOutcome {
-    let loops = max(1, min(plan.threads, plan.connections.count))
+    let loops = plan.loopCount
     var context = RunContext(
       loops: Array(repeating: environment.loop, count: loops), clock: { self.environment.now },
       sleep: { await self.sleep($0) },
-      makeEnvironment: { loop in NIOLoopBound(self.environment.loopEnvironment(jitter: self.jitter), eventLoop: loop) })
+      makeEnvironment: { loop, _ in NIOLoopBound(self.environment.loopEnvironment(jitter: self.jitter), eventLoop: loop)
+      })
     if feedbackService != nil {
       context.startPoll = { reader, done in
         // Three milliseconds from the connection to the end of the list.

@@ -192,6 +192,6 @@ struct WorkloadListTests {
   func topics() {
     var list = PayloadList([.init([1], topic: "a"), .init([2], topic: "b"), .init([3])])
     #expect(list.topics == ["a", "b"])
-    #expect(list.select(topic: "b") == 1 && list.entries.map(\.payload) == [[2], [3]])
+    #expect(list.select(topics: ["b"]) == 1 && list.entries.map(\.payload) == [[2], [3]])
   }
 }

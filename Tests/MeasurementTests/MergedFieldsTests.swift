@@ -66,6 +66,14 @@ struct MergedFieldsTests {
     return notifications
   }
 
+  private static func topic(_ number: Int) -> RunResult.Topic {
+    var topic = RunResult.Topic("com.example.app", share: 0.5)
+    (topic.notifications, topic.sendings) = (notifications(number), sendings(number))
+    (topic.schedule.skipped, topic.schedule.unsent) = (number, number)
+    (topic.errorResponses, topic.connections) = (["8": number], connections(number))
+    return topic
+  }
+
   private static func feedback(_ number: Int) -> RunResult.Feedback {
     var feedback = RunResult.Feedback()
     for path in RunResult.Feedback.counts { feedback[keyPath: path] = number }
@@ -144,6 +152,7 @@ struct MergedFieldsTests {
     (part.binary.answers.unresolved, part.binary.answers.strayBytes) = (number, number)
     part.connections = connections(number)
     part.feedback = feedback(number)
+    part.topics = [topic(number)]
     (part.latency, part.batches, part.binary.lossWindow) = (latency(number), batches(number), histogram(.count, number))
     part.series = [sample(number)]
     part.bins = .init()
@@ -184,7 +193,7 @@ struct MergedFieldsTests {
     // What has to be the same in parts of one load, or has one value only.
     let mayBe = [
       ".schema", ".kind", ".measuredBy", ".started", ".interrupted.cause", ".merged.together", ".phases.name",
-      ".phases.rates.basis",
+      ".phases.rates.basis", ".topics.topic", ".topics.share",
     ]
     #expect(same.subtracting(mayBe) == [], "set these in the parts")
     #expect(Self.same(RunResult(), RunResult()).count > 30)
@@ -209,7 +218,7 @@ struct MergedFieldsTests {
     "schema": .first, "kind": .first, "measured_by": .first, "started": .first, "environment": .first,
     "environment.hosts": .all, "plan": .first, "plan.segment": .anew, "replay": .first, "verdict": .anew,
     "interrupted": .first, "labels.both": .first, "labels.number": .dropped, "merged": .anew, "measured_s": .largest,
-    "rates": .anew, "bins": .dropped,
+    "topics.topic": .first, "topics.share": .first, "rates": .anew, "bins": .dropped,
     "feedback.prunes": .anew, "feedback.tokens": .dropped, "feedback.listed_tokens": .dropped,
     "series.t_s": .anew, "series.send_lag_p99_us": .largest, "series.loop_lag_p99_us": .largest,
     "series.stalled_ms": .largest, "phases.name": .first, "phases.seconds": .largest, "phases.rates": .anew,

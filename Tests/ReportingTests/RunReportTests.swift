@@ -35,6 +35,22 @@ struct RunReportTests {
     #expect(!page.html.contains("nan") && !text.contains("inf"))
   }
 
+  @Test("Topics are shown apart on the page and in the summary, and only when there are any")
+  func topics() {
+    #expect(!text(RunReport(Self.run)).contains("## Topics") && !LoadSummary(Self.run).text.contains("\ntopic "))
+    var run = Self.run
+    var (one, other) = (RunResult.Topic("com.example.one", share: 0.75), RunResult.Topic("com.example.two", share: nil))
+    (one.notifications.generated, one.notifications.accepted, one.connections.asked) = (1_234, 1_200, 3)
+    (other.notifications.rejected, other.schedule.unsent, other.errorResponses) = (17, 5, ["8": 17])
+    run.topics = [one, other]
+    let page = text(RunReport(run))
+    #expect(page.contains("| com.example.one | 3 | 75 % | 1,234 | 1,200 | 0 | 0 | 0 | 0 |"), "\(page)")
+    #expect(page.contains("| com.example.two | 0 | – | 0 | 0 | 17 | 0 | 0 | 5 |") && page.contains("17 × 8"))
+    let lines = LoadSummary(run).text.split(separator: "\n").filter { $0.hasPrefix("topic ") }
+    #expect(lines.count == 2 && lines[0].contains("com.example.one: 1,234 = 1,200 accepted"))
+    #expect(lines[1].contains("5 never sent"))
+  }
+
   @Test("A threshold without a value is shown in words, and with no number")
   func thresholdsWithoutValues() {
     var run = Self.run

@@ -26,11 +26,30 @@ struct BinarySending: SendingProtocol {
   mutating func collect(
     _ piece: SentLog.Piece, into batch: inout ConnectionBatch, room: Int, now: Int64, due: (_ taken: Int) -> DueTimes
   ) -> Int {
-    let (workload, part, parts, isOnlyLong) = (frames.workload, frames.part, frames.parts, frames.isOnlyLong)
+    guard frames.numbers.places == nil else {
+      return collectOfTopic(piece, into: &batch, room: room, now: now, due: due)
+    }
+    let (workload, part, parts) = (frames.workload, frames.numbers.first, frames.numbers.step)
+    let isOnlyLong = frames.isOnlyLong
     return batch.collect(
       piece, room: room, now: now,
       encode: { offset, bytes in
         let number = workload.number(of: (piece.index + offset) * parts + part)
+        return (fault: workload.encode(number, into: &bytes), identifier: Workload.identifier(of: number))
+      },
+      keep: { session.write($0.fault, identifier: $0.identifier, isOnlyLong: isOnlyLong) }, due: due)
+  }
+
+  /// Out of line, so that runs without topics, whose numbers are evenly spaced, pay nothing for it.
+  @inline(never)
+  private mutating func collectOfTopic(
+    _ piece: SentLog.Piece, into batch: inout ConnectionBatch, room: Int, now: Int64, due: (_ taken: Int) -> DueTimes
+  ) -> Int {
+    let (workload, numbers, isOnlyLong) = (frames.workload, frames.numbers, frames.isOnlyLong)
+    return batch.collect(
+      piece, room: room, now: now,
+      encode: { offset, bytes in
+        let number = workload.number(of: numbers.number(piece.index + offset))
         return (fault: workload.encode(number, into: &bytes), identifier: Workload.identifier(of: number))
       },
       keep: { session.write($0.fault, identifier: $0.identifier, isOnlyLong: isOnlyLong) }, due: due)
@@ -94,13 +113,12 @@ struct BinarySending: SendingProtocol {
 /// What all connections of a loop send: their share of the stream.
 struct BinaryFrames {
   let workload: Workload
-  let part: Int
-  let parts: Int
+  let numbers: LoopNumbers
   /// Whether all payloads that are not too long on purpose are as short as every gateway accepts.
   let isOnlyLong: Bool
 
-  init(_ workload: Workload, part: Int = 0, of parts: Int = 1) {
-    (self.workload, self.part, self.parts) = (workload, part, parts)
+  init(_ workload: Workload, _ numbers: LoopNumbers = LoopNumbers()) {
+    (self.workload, self.numbers) = (workload, numbers)
     isOnlyLong = workload.hasUsualPayloadSizes
   }
 }

@@ -41,7 +41,7 @@ extension LoadOutcome {
       let written = trial.writtenPerS * measured.seconds
       if written > 0 { trial.cpuPerNotificationUs = measured.cpu * 1e6 / written }
     }
-    trial.availableCores = max(1, min(plan.threads, plan.connections.count, result.environment.cores))
+    trial.availableCores = min(plan.loopCount, max(1, result.environment.cores))
     trial.maxRssBytes = maximumMemory
     guard case .scheduled(let schedule, _) = plan.pace else { return trial }
     trial.offeredPerS = schedule.rate(at: 0)
@@ -51,7 +51,7 @@ extension LoadOutcome {
     return trial
   }
 
-  private var threads: Int { max(1, min(plan.threads, plan.connections.count)) }
+  private var threads: Int { plan.loopCount }
 
   /// The connect phase; `nil` if the run has none.
   private var opening: CapacityTrial.Opening? {

@@ -28,6 +28,7 @@ extension LoadOutcome {
     result.binary.errorResponses = tally.errors
     result.binary.answers.unresolved = tally.unresolvedResponses
     result.binary.answers.strayBytes = tally.strayBytes
+    result.topics = topicResults
     result.rates = rates
     let steady = measured?.measurements ?? LoadMeasurements()
     result.latency = steady.latency
@@ -54,10 +55,44 @@ extension LoadOutcome {
     result.warnings =
       [interruptionWarning].compactMap { $0 } + reasons
       + [result.connections.failureWarning, result.connections.refusalWarning, result.duplicateWarning]
-      .compactMap { $0 } + feedbackWarnings(result) + warnings
+      .compactMap { $0 } + [topicWarning(result.topics)].compactMap { $0 } + feedbackWarnings(result) + warnings
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }
+
+  /// `nil` without topics.
+  private var topicResults: [RunResult.Topic]? {
+    guard !topics.isEmpty else { return nil }
+    return topics.map { topic in
+      let tally = topic.tally
+      var counts = RunResult.Topic(topic.name, share: topic.share)
+      (counts.notifications, counts.sendings) = (tally.notifications, tally.sendings.result)
+      (counts.schedule.skipped, counts.schedule.unsent) = (tally.skipped, tally.unsent)
+      counts.errorResponses = tally.errors
+      counts.connections = tally.connections
+      (counts.connections.asked, counts.connections.everUp) = (topic.connections, tally.everUp)
+      return counts
+    }
+  }
+
+  /// Without a schedule each topic is sent as fast as its own connections take it.
+  private func topicWarning(_ topics: [RunResult.Topic]?) -> String? {
+    guard case .unlimited = plan.pace, let topics else { return nil }
+    let all = Double(topics.reduce(0) { $0 + $1.notifications.generated })
+    let off = topics.filter { topic in
+      abs(Double(topic.notifications.generated) - (topic.share ?? 0) * all) > max(2, Self.tolerableShift * all)
+    }
+    guard !off.isEmpty else { return nil }
+    func percent(_ share: Double) -> String { "\((share * 1_000).rounded() / 10) %" }
+    let parts = off.map { topic in
+      "\(topic.topic) had \(percent(Double(topic.notifications.generated) / all)) and not \(percent(topic.share ?? 0))"
+    }
+    return
+      "without a rate each topic is sent as fast as its connections take it: of the notifications \(parts.joined(separator: ", "))"
+  }
+
+  /// As a share of all notifications.
+  private static let tolerableShift = 0.05
 
   /// Of the measured phase: its sendings and their fates.
   private var rates: RunResult.Rates {
@@ -165,7 +200,7 @@ extension LoadOutcome {
 
   private var usesMostOfItsCores: Bool {
     guard let measured = phase(.measured), measured.seconds > 0 else { return false }
-    return measured.cpu / measured.seconds > 0.9 * Double(max(1, min(plan.threads, plan.connections.count)))
+    return measured.cpu / measured.seconds > 0.9 * Double(plan.loopCount)
   }
 }
 

@@ -20,6 +20,8 @@ extension LoadOutcome {
     if !isCutShort, let reason = plan.usesMarkers ? nothingAccepted(tally) : nothingWritten(tally) {
       // An obstacle is the reason already.
       if !isObstructed { reasons.append(reason) }
+    } else if !isCutShort, !isObstructed {
+      reasons += topics.compactMap { nothingOfTopic($0.name, $0.tally) }
     }
     if plan.usesMarkers, interruption?.phase != .connect, tally.everUp < plan.connections.count, !isObstructed {
       // If every connection was closed at once, a reason above states this already.
@@ -63,6 +65,12 @@ extension LoadOutcome {
       tally.generated == 0
       ? "nothing was sent" : tally.open > 0 ? "nothing was proven accepted" : "nothing was accepted"
     return "\(what)\(cause(tally).map { ": \($0)" } ?? "")"
+  }
+
+  /// What became of a topic of which nothing was accepted, or without markers written, though something was due.
+  private func nothingOfTopic(_ topic: String, _ tally: LoadTally) -> String? {
+    guard tally.generated + tally.unsent + tally.skipped > 0 else { return nil }
+    return (plan.usesMarkers ? nothingAccepted(tally) : nothingWritten(tally)).map { "topic \(topic): \($0)" }
   }
 
   private func nothingWritten(_ tally: LoadTally) -> String? {

@@ -53,13 +53,33 @@ public struct LoadOutcome: Sendable {
   public var series: [RunResult.Sample] = []
   /// The spans of connections.
   public var timeline = RunResult.Timeline()
+  /// Each topic of the plan, in its order; empty without topics.
+  var topics: [Topic]
   var stalls = RunResult.Stalls()
   /// `nil` when the feedback service is not polled, or the schedule has not begun.
   var feedback: FeedbackBooks?
   /// `nil` until the schedule has begun.
   var bins: RunResult.Bins?
 
-  init(plan: LoadPlan) { self.plan = plan }
+  /// What loops of a topic were to send, and what became of it in the whole run.
+  struct Topic: Sendable {
+    let name: String
+    /// The share of all notifications.
+    let share: Double
+    let connections: Int
+    var tally = LoadTally()
+  }
+
+  /// - Parameter shares: those of all loops.
+  init(plan: LoadPlan, shares: [LoopShare] = []) {
+    self.plan = plan
+    topics = plan.topics.enumerated().map { place, name in
+      let loops = shares.filter { $0.topic == place }
+      return Topic(
+        name: name, share: loops.reduce(0) { $0 + $1.numbers.share },
+        connections: loops.reduce(0) { $0 + $1.connections.count })
+    }
+  }
 
   /// Counts of the whole run.
   var tally: LoadTally { phases.reduce(into: LoadTally()) { $0 += $1.tally } }

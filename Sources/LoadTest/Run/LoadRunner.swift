@@ -24,8 +24,10 @@ public final class LoadRunner: Sendable {
   }
 
   private let plan: LoadPlan
-  private let workload: Workload
-  private let tls: TLSContext?
+  /// Of each topic, or the only one.
+  private let workloads: [Workload]
+  /// The context of each topic, or the only one; empty: plain TCP.
+  private let tls: [TLSContext]
   private let isStopped = Atomic<Bool>(false)
   private let published = Mutex(LoadSnapshot())
 
@@ -33,12 +35,32 @@ public final class LoadRunner: Sendable {
   ///
   /// - Parameters:
   ///   - plan: the load.
-  ///   - tls: the client's certificate and settings; `nil`: plain TCP.
-  public init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
+  ///   - tls: the client's certificate and settings; `nil`: plain TCP. A plan with topics needs one for each.
+  public convenience init(_ plan: LoadPlan, tls: TLSContext?) throws(Workload.PlanError) {
+    guard tls == nil || plan.topics.isEmpty else {
+      throw Workload.PlanError("several topics need as many certificates")
+    }
+    try self.init(plan, contexts: tls.map { [$0] } ?? [])
+  }
+
+  /// Checks a plan with topics, as `init(_:tls:)` does.
+  ///
+  /// - Parameters:
+  ///   - plan: the load.
+  ///   - identities: the certificate and settings of each topic of the plan.
+  public convenience init(_ plan: LoadPlan, identities: [String: TLSContext]) throws(Workload.PlanError) {
+    let contexts = plan.topics.compactMap { identities[$0] }
+    guard !contexts.isEmpty, contexts.count == plan.topics.count else {
+      throw Workload.PlanError("each topic needs a certificate")
+    }
+    try self.init(plan, contexts: contexts)
+  }
+
+  private init(_ plan: LoadPlan, contexts: [TLSContext]) throws(Workload.PlanError) {
     self.plan = plan
-    self.tls = tls
+    tls = contexts
     let now = Int(WallClock.system.nanoseconds() / 1_000_000_000)
-    workload = try Workload(plan.workload, start: now, replay: plan.replay)
+    workloads = try plan.workloads(start: now)
   }
 
   /// Ends the run in good order: no new notification is sent, and what was sent is settled. Thread-safe.
@@ -61,7 +83,7 @@ public final class LoadRunner: Sendable {
     notice: @escaping @Sendable (String) -> Void = { _ in },
     checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil, events: (@Sendable ([LoadEvent]) -> Void)? = nil
   ) async throws -> LoadOutcome {
-    let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, min(plan.threads, plan.connections.count)))
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: plan.loopCount)
     let pollGroup = plan.feedback == nil ? nil : MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let outcome: Result<LoadOutcome, any Error>
     do {
@@ -84,27 +106,28 @@ public final class LoadRunner: Sendable {
     checkpoint: (@Sendable (LoadOutcome) -> Void)? = nil, events: (@Sendable ([LoadEvent]) -> Void)? = nil
   ) async throws -> LoadOutcome {
     var runners: [NIOLoopBound<LoopRunner>] = []
-    for (part, loop) in context.loops.enumerated() {
-      let (plan, workload, count) = (plan, workload, context.loops.count)
-      let environment = try await context.makeEnvironment(loop)
+    let shares = plan.shares(of: context.loops.count)
+    for (loop, share) in zip(context.loops, shares) {
+      let (plan, workload) = (plan, workloads[share.topic ?? 0])
+      let environment = try await context.makeEnvironment(loop, share.topic)
       runners.append(
         try await loop.submit {
-          NIOLoopBound(LoopRunner(plan, workload, loop, part: part, of: count, environment.value), eventLoop: loop)
+          NIOLoopBound(LoopRunner(plan, workload, loop, share, environment.value), eventLoop: loop)
         }.get())
     }
     let loopRunners = LoopRunnerGroup(runners, context.loops)
-    var outcome = LoadOutcome(plan: plan)
-    outcome.usesTLS = tls != nil
+    var outcome = LoadOutcome(plan: plan, shares: shares)
+    outcome.usesTLS = !tls.isEmpty
     let ticks = loopRunners.startTicking()
     defer { for tick in ticks { tick.cancel() } }
     let started = WallClock.system.nanoseconds()
     outcome.started = rfc3339(started)
-    var recorder = Recorder(loopRunners, clock: context.clock, progress) { snapshot in
+    var recorder = Recorder(loopRunners, topics: plan.topics.count, clock: context.clock, progress) { snapshot in
       self.published.withLock { $0 = snapshot }
     }
     if let feedback = plan.feedback, let startPoll = context.startPoll {
       recorder.feedback = FeedbackPolling(
-        feedback, workload, registered: UInt32(clamping: started / 1_000_000_000), start: startPoll)
+        feedback, workloads[0], registered: UInt32(clamping: started / 1_000_000_000), start: startPoll)
     }
     if let events {
       recorder.events = EventRecorder(began: recorder.began, wallBegan: started, events)
@@ -155,10 +178,7 @@ public final class LoadRunner: Sendable {
     _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async throws -> LoadOutcome.GivingUp? {
     let total = plan.connections.count
-    await loopRunners.each { runner in
-      let numbers = stride(from: runner.part, to: total, by: runner.parts)
-      runner.openAll(Array(numbers), of: total)
-    }
+    await loopRunners.each { $0.openAll() }
     // The time in which this process is stopped does not count.
     var (waited, last): (Int64, Int64) = (0, context.clock())
     while !isStopped.load(ordering: .relaxed) {

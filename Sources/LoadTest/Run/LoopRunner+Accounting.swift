@@ -47,7 +47,7 @@ extension LoopRunner {
       books.book(phase) { $0.measurements.latency.drainUs.record(Int(nanoseconds / 1_000)) }
     case .response(let rejection, let named):
       tally.errorResponses[rejection.status.rawValue, default: 0] += 1
-      let notification = named?.index.map { workload.number(of: $0 * parts + part) }
+      let notification = named?.index.map { workload.number(of: share.numbers.number($0)) }
       books.events?.note(
         .errorResponse(connection, status: rejection.status.rawValue, notification: notification), at: now)
       guard let named else {

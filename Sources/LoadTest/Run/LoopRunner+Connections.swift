@@ -5,8 +5,9 @@ import NIOCore
 /// How connections open and close, and the resends after their end.
 extension LoopRunner {
   /// Opens this loop's connections, spread over the stagger.
-  func openAll(_ numbers: [Int], of total: Int) {
-    connections = numbers.map { ProviderConnection($0, self) }
+  func openAll() {
+    let total = plan.connections.count
+    connections = share.connections.map { ProviderConnection($0, self) }
     for connection in connections {
       let share = Double(connection.number) / Double(max(1, total))
       let wait = Int64(Double(plan.connections.stagger.nanoseconds) * share)

@@ -27,7 +27,7 @@ extension LoopRunner {
   ///   - tokens: those that are listed, taken from the loop once for many notifications.
   @inline(__always)
   private func isListed(_ index: Int, _ tokens: ListedTokens) -> Bool {
-    workload.goes(workload.number(of: index * parts + part), to: tokens)
+    workload.goes(workload.number(of: share.numbers.number(index)), to: tokens)
   }
 
   /// Leaves out the notifications to listed tokens at the beginning of what is due, and returns those after them. The

@@ -6,8 +6,8 @@ import NIOCore
 
 /// One event loop's part of a load: its connections, its share of the stream, its counts.
 ///
-/// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate. So
-/// loops share nothing, and need no locks.
+/// With n loops, loop i sends every n-th notification of the run, beginning with number i, at an n-th of the rate; with
+/// several topics, every so many of its topic's (`LoopShare`). So loops share nothing, and need no locks.
 final class LoopRunner {
   /// Records that are written before the loop handles other events.
   private static let burst = 64
@@ -18,8 +18,7 @@ final class LoopRunner {
   let plan: LoadPlan
   let workload: Workload
   let loop: any EventLoop
-  let part: Int
-  let parts: Int
+  let share: LoopShare
   let environment: LoopEnvironment
   let lingerNanoseconds: Int64
   let lifetimeNanoseconds: Int64?
@@ -42,20 +41,18 @@ final class LoopRunner {
   var streak = 0
 
   init(
-    _ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, part: Int, of parts: Int,
-    _ environment: LoopEnvironment
+    _ plan: LoadPlan, _ workload: Workload, _ loop: any EventLoop, _ share: LoopShare, _ environment: LoopEnvironment
   ) {
     self.plan = plan
     self.workload = workload
     self.loop = loop
-    self.part = part
-    self.parts = parts
+    self.share = share
     self.environment = environment
-    machine = LoopMachine(.init(plan, part: part, of: parts, jitter: environment.jitter), at: environment.clock())
+    machine = LoopMachine(.init(plan, share, jitter: environment.jitter), at: environment.clock())
     listed = ListedTokens(limit: 0)
-    books = LoopBooks(timelineLimit: (max(0, plan.timelineLimit) - part + parts - 1) / parts)
+    books = LoopBooks(timelineLimit: (max(0, plan.timelineLimit) - share.part + share.parts - 1) / share.parts)
     lingerNanoseconds = plan.batching.linger.nanoseconds
-    let makeBinary = BinarySending.maker(plan, BinaryFrames(workload, part: part, of: parts))
+    let makeBinary = BinarySending.maker(plan, BinaryFrames(workload, share.numbers))
     makeSending = { .binary(makeBinary()) }
     lifetimeNanoseconds = plan.connections.lifetime.map { $0.nanoseconds }
   }
@@ -76,10 +73,10 @@ final class LoopRunner {
 }
 
 extension LoopMachine.Terms {
-  init(_ plan: LoadPlan, part: Int, of parts: Int, jitter: UInt64) {
-    most = plan.count.map { ($0 - part + parts - 1) / parts } ?? .max
+  init(_ plan: LoadPlan, _ share: LoopShare, jitter: UInt64) {
+    most = plan.count.map { share.numbers.count(among: $0) } ?? .max
     (warmUp, duration) = (plan.warmUp.nanoseconds, plan.duration.nanoseconds)
-    pacer = plan.pacer(part: part, of: parts, limit: most)
+    pacer = plan.pacer(share, limit: most)
     skipsLate = plan.behind == .skip
     maximumAttempts = plan.maximumAttempts
     self.jitter = SplitMix64(seed: jitter)

@@ -27,6 +27,8 @@ struct Recorder {
   private var phaseWaited = 0.0
   /// The tallies and measurements of each phase, as collected from the loops so far.
   private(set) var tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
+  /// The tallies of each topic of the plan, in the whole run so far.
+  private var topics: [LoadTally]
   private(set) var measurements = [LoadMeasurements](repeating: LoadMeasurements(), count: RunPhase.allCases.count)
   private var ofSecond = LoadMeasurements()
   private var stalls: StallRecorder
@@ -47,11 +49,12 @@ struct Recorder {
   var checkpoints: Checkpoints?
 
   init(
-    _ loopRunners: LoopRunnerGroup, clock: @escaping @Sendable () -> Int64,
+    _ loopRunners: LoopRunnerGroup, topics: Int, clock: @escaping @Sendable () -> Int64,
     _ progress: @escaping @Sendable (LoadProgress) -> Void,
     publish: @escaping @Sendable (LoadSnapshot) -> Void
   ) {
     self.loopRunners = loopRunners
+    self.topics = [LoadTally](repeating: LoadTally(), count: topics)
     self.clock = clock
     self.progress = progress
     self.publish = publish
@@ -140,9 +143,12 @@ struct Recorder {
   private mutating func tally() async -> LoadTally {
     tallies = [LoadTally](repeating: LoadTally(), count: RunPhase.allCases.count)
     var happened: [(at: Int64, kind: LoadEvent.Kind)] = []
-    for (loop, events) in await loopRunners.gather({ ($0.books.tallies, $0.books.events?.take(at: $0.clock()) ?? []) })
-    {
+    topics = topics.map { _ in LoadTally() }
+    for (topic, loop, events) in await loopRunners.gather({
+      ($0.share.topic, $0.books.tallies, $0.books.events?.take(at: $0.clock()) ?? [])
+    }) {
       for (phase, part) in zip(RunPhase.allCases, loop) { tallies[phase.index] += part }
+      if let topic { for part in loop { topics[topic] += part } }
       happened += events
     }
     events?.pass(clock(), end: measuredUntil)
@@ -190,6 +196,7 @@ struct Recorder {
       outcome.phases[index].tally += tallies[phase.index]
       outcome.phases[index].measurements.merge(measurements[phase.index])
     }
+    for (index, tally) in topics.enumerated() { outcome.topics[index].tally = tally }
     outcome.stalls = stalls.result
     guard let schedule else { return }
     let bins = await loopRunners.gather { $0.books.bins }.reduce(into: WriteBins()) { $0.merge($1) }

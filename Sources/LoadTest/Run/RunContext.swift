@@ -12,8 +12,8 @@ struct RunContext: Sendable {
   var clock: @Sendable () -> Int64
   /// Returns after at least this time.
   var sleep: @Sendable (Duration) async -> Void
-  /// Creates the environment of an event loop.
-  var makeEnvironment: @Sendable (any EventLoop) async throws -> NIOLoopBound<LoopEnvironment>
+  /// Creates the environment of an event loop, of the topic at that place of the plan's, if there are topics.
+  var makeEnvironment: @Sendable (any EventLoop, _ topic: Int?) async throws -> NIOLoopBound<LoopEnvironment>
   /// Begins a poll of the feedback service; `nil` when there are none.
   var startPoll: FeedbackPolling.Start?
 
@@ -28,22 +28,26 @@ struct RunContext: Sendable {
     }
   }
 
-  /// - Parameter pollGroup: the event loop of polls; `nil` without polls.
+  /// - Parameters:
+  ///   - tls: the context of each topic, or the only one; empty: plain TCP.
+  ///   - pollGroup: the event loop of polls; `nil` without polls.
   static func real(
-    _ plan: LoadPlan, _ tls: TLSContext?, _ group: MultiThreadedEventLoopGroup,
+    _ plan: LoadPlan, _ tls: [TLSContext], _ group: MultiThreadedEventLoopGroup,
     pollGroup: MultiThreadedEventLoopGroup?
   ) -> RunContext {
     let sessions = SessionCache()
     var context = RunContext(
       loops: Array(group.makeIterator()), clock: MonotonicClock.nanoseconds, sleep: sleepOnItsOwn,
-      makeEnvironment: { loop in
+      makeEnvironment: { loop, topic in
         let pipe = try await LoopTickPipe.makePipe(on: loop)
         return try await loop.submit {
-          NIOLoopBound(.real(GatewayConnector(plan, tls, sessions), try LoopTickPipe(pipe)), eventLoop: loop)
+          let context = tls.isEmpty ? nil : tls[topic ?? 0]
+          return NIOLoopBound(
+            .real(GatewayConnector(plan, context, sessions), try LoopTickPipe(pipe)), eventLoop: loop)
         }.get()
       })
     if let feedback = plan.feedback, let pollGroup {
-      let connector = FeedbackConnector(plan: plan, feedback: feedback, tls: tls, loop: pollGroup.next())
+      let connector = FeedbackConnector(plan: plan, feedback: feedback, tls: tls.first, loop: pollGroup.next())
       context.startPoll = { connector.poll($0, $1) }
     }
     return context

@@ -7,21 +7,8 @@ package struct Pacer: Sendable {
     case poisson(seed: UInt64)
   }
 
-  /// The share of a schedule's sendings: each of several event loops takes every `step`-th.
-  private struct Share {
-    var first = 0
-    var step = 1
-
-    func count(among all: Int) -> Int { all <= first ? 0 : (all - first - 1) / step + 1 }
-
-    func number(_ index: Int) -> Int {
-      let (product, overflow) = index.multipliedReportingOverflow(by: step)
-      return overflow || product > .max - first ? .max : product + first
-    }
-  }
-
   private enum Times {
-    case even(Schedule, Share)
+    case even(Schedule, LoopNumbers)
     case poisson(PoissonArrivals)
     case recorded(RecordedSchedule)
   }
@@ -36,15 +23,20 @@ package struct Pacer: Sendable {
     self.limit = limit
     times =
       switch arrivals {
-      case .even: .even(schedule, Share())
+      case .even: .even(schedule, LoopNumbers())
       case .poisson(let seed): .poisson(PoissonArrivals(schedule, seed: seed))
       }
   }
 
   /// Of the schedule's sendings, evenly spaced, every `step`-th, beginning with number `first`.
   package init(_ schedule: Schedule, first: Int, step: Int, limit: Int = .max) {
+    self.init(schedule, LoopNumbers(first: max(0, first), step: max(1, step)), limit: limit)
+  }
+
+  /// Of the schedule's sendings, evenly spaced, those with these numbers.
+  init(_ schedule: Schedule, _ numbers: LoopNumbers, limit: Int = .max) {
     self.limit = limit
-    times = .even(schedule, Share(first: max(0, first), step: max(1, step)))
+    times = .even(schedule, numbers)
   }
 
   package init(_ schedule: RecordedSchedule, limit: Int = .max) {
@@ -107,24 +99,25 @@ package struct Pacer: Sendable {
 }
 
 extension LoadPlan {
-  /// The pacer of one of several event loops, of which each sends every `parts`-th notification; `nil` when nothing is
-  /// due at a time.
+  /// The pacer of one of several event loops; `nil` when nothing is due at a time.
   ///
   /// - Parameter limit: how many it sends at most.
-  func pacer(part: Int, of parts: Int, limit: Int) -> Pacer? {
+  func pacer(_ share: LoopShare, limit: Int) -> Pacer? {
+    let numbers = share.numbers
     switch pace {
     case .unlimited: return nil
     case .scheduled(let whole, let isPoisson):
-      guard isPoisson else { return Pacer(whole, first: part, step: parts, limit: limit) }
+      guard isPoisson else { return Pacer(whole, numbers, limit: limit) }
       // Independent Poisson processes are together one, also across machines that share a load.
-      let stream = part.multipliedReportingOverflow(by: workload.segments).partialValue &+ workload.segment
+      let stream = share.part.multipliedReportingOverflow(by: workload.segments).partialValue &+ workload.segment
       return Pacer(
-        whole.scaled(by: 1 / Double(parts)), .poisson(seed: workload.seed &+ UInt64(truncatingIfNeeded: stream)),
+        whole.scaled(by: numbers.share), .poisson(seed: workload.seed &+ UInt64(truncatingIfNeeded: stream)),
         limit: limit)
     case .recorded(let replay, let speed):
       return Pacer(
         RecordedSchedule(
-          replay, speed: speed, first: part * workload.segments + workload.segment, step: parts * workload.segments),
+          replay, speed: speed, first: numbers.first * workload.segments + workload.segment,
+          step: numbers.step * workload.segments),
         limit: limit)
     }
   }

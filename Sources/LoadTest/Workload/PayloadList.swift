@@ -35,11 +35,14 @@ public struct PayloadList: Sendable, Equatable, Codable {
   package var topics: Set<String> { Set(entries.compactMap(\.topic)) }
 
   /// Drops the entries that are for other topics, and returns how many they were.
-  package mutating func select(topic: String) -> Int {
+  package mutating func select(topics: [String]) -> Int {
     let count = entries.count
-    entries.removeAll { entry in entry.topic.map { $0 != topic } ?? false }
+    entries.removeAll { entry in entry.topic.map { !topics.contains($0) } ?? false }
     return count - entries.count
   }
+
+  /// Whether a payload for this topic is sent.
+  package func hasWeight(ofTopic topic: String) -> Bool { weight(of: topic) > 0 }
 
   /// The most bytes that a payload may have in these commands: more is refused by every gateway that follows the
   /// documentation.

@@ -41,10 +41,14 @@ extension Schema {
 
   private static let target: [Field] = [
     Field("gateway", .text, "Where the gateway listens, as `127.0.0.1:2195`."),
-    Field("identity", .text, "The provider's certificate: a directory, a PEM or a PKCS#12 file.", when: "it was given"),
+    Field(
+      "identity", .either([.text, .array(.text)]),
+      "The provider's certificate: a directory, a PEM or a PKCS#12 file; a list of several.", when: "it was given"),
     Field("key", .text, "File of the private key.", when: "it was given"),
     Field("pass_phrase_file", .text, "File of the pass phrase.", when: "it was given"),
-    Field("topic", .text, "Which of the directory's topics is pushed to.", when: "it was given"),
+    Field(
+      "topic", .either([.text, .array(.text)]), "Which of the directory's topics is pushed to; a list of several.",
+      when: "it was given"),
     Field("ca", .text, "File of the certificates that the gateway's must lead to.", when: "it was given"),
     Field("no_verify", .boolean, "Whether any certificate of the gateway is taken."),
     Field("plain", .boolean, "Whether it is plain TCP without TLS."),

@@ -58,6 +58,21 @@ extension Schema {
       "feedback", .object(feedback), "Polls of the feedback service, and listed tokens.", of: .run,
       when: "feedback is polled, and the schedule has begun"),
     Field("connections", .connectionCounts, "Attempts, connections, and how they ended.", of: .run),
+    Field(
+      "topics", .array(.object(topic)), "The same counts for each topic; those of all topics add up to the run's.",
+      of: .run, when: "the load had several identities", since: "0.3"),
+  ]
+
+  private static let topic: [Field] = [
+    Field("topic", .text, "The topic, which the certificate of its connections names."),
+    Field(
+      "share", .number, "Share of the notifications that the weights of its payloads ask for, from 0 to 1.",
+      when: "merged parts agree in it"),
+    Field("notifications", .notificationCounts, "Distinct notifications.", of: .run),
+    Field("sendings", .sendingCounts, "Every time a notification was written.", of: .run),
+    Field("schedule", .object(schedule), "Notifications that were due and never sent.", of: .run),
+    Field("error_responses", .countsByStatus, "Error responses by status.", of: .run),
+    Field("connections", .connectionCounts, "Attempts, connections, and how they ended.", of: .run),
   ]
 
   /// A token is listed when a list that was read to its end has it with a time after its registration.

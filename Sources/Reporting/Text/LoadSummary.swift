@@ -29,6 +29,7 @@ package struct LoadSummary: Sendable {
     if result.schedule.unsent > 0 {
       lines.append("unsent         \(grouped(result.schedule.unsent)) that were due when it ended")
     }
+    lines += topics(result)
     let errors = result.binary.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }
     lines.append("errors         \(errors.isEmpty ? "-" : errors.joined(separator: ", "))")
@@ -46,6 +47,16 @@ package struct LoadSummary: Sendable {
       lines.append("refused        \(grouped(refused)) of the opened connections, before anything on them was settled")
     }
     return lines
+  }
+
+  /// A line for each topic: what it had of the lines above.
+  private static func topics(_ result: RunResult) -> [String] {
+    (result.topics ?? []).map { topic in
+      let (notifications, sendings) = (topic.notifications, topic.sendings)
+      let neverSent = topic.schedule.neverSent
+      return
+        "topic          \(topic.topic): \(grouped(notifications.generated)) = \(grouped(notifications.accepted)) accepted + \(grouped(notifications.rejected)) rejected + \(grouped(notifications.unknown)) unknown + \(grouped(notifications.abandoned)) abandoned; \(grouped(sendings.written)) written, \(grouped(sendings.discarded)) discarded\(neverSent > 0 ? ", \(grouped(neverSent)) never sent" : ""); \(counted(topic.connections.asked ?? topic.connections.opened, "connection"))"
+    }
   }
 
   private static func lines(of feedback: RunResult.Feedback) -> [String] {

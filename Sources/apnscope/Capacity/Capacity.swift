@@ -89,6 +89,7 @@ struct Capacity: AsyncParsableCommand {
 
   func validate() throws {
     try target.requireIdentity()
+    try target.requireOneIdentity(for: "capacity", "the search is for the rate of one")
     try web.requireWeb()
     try requireFolder(result.output)
     guard (0.001...0.5).contains(trials.precision.value) else {

@@ -22,8 +22,8 @@ struct CapacityRun {
     var plan = LoadPlan()
     try command.target.apply(to: &plan)
     try command.workload.apply(to: &plan)
-    try command.target.selectTopic(of: command.workload.payloadFile, in: &plan)
-    command.connections.apply(to: &plan)
+    try command.target.selectTopics(of: command.workload.payloadFile, in: &plan)
+    try command.connections.apply(to: &plan)
     plan.drain = command.trials.drain.duration
     // Before anything is made or measured.
     do { _ = try Workload(plan.workload) } catch { throw ValidationError("\(error).") }

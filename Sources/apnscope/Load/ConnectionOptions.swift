@@ -5,14 +5,15 @@ struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Connections at a time, e.g. 8 or 1k; each takes a file descriptor (ulimit -n).", valueName: "count",
-      default: Count(1)),
+      "Connections at a time, e.g. 8 or 1k; each takes a file descriptor (ulimit -n). Default: 1, or one for each of several identities.",
+      valueName: "count"),
     transform: Count.parse)
-  var connections = Count(1)
+  var connections: Count?
 
   @Option(
     help: ArgumentHelp(
-      "Event loops. Default: one per core, at most one per connection.", valueName: "count"),
+      "Event loops. Default: one per core, at most one per connection, and at least one for each identity.",
+      valueName: "count"),
     transform: Count.parse)
   var threads: Count?
 
@@ -123,7 +124,7 @@ struct ConnectionOptions: ParsableArguments {
   enum Buffers: String, CaseIterable, ExpressibleByArgument { case small, system }
 
   func validate() throws {
-    guard (1...100_000).contains(connections.value) else {
+    if let connections, !(1...100_000).contains(connections.value) {
       throw ValidationError("--connections must be 1 to 100k (got \(connections.value)).")
     }
     if let threads, !(1...256).contains(threads.value) {
@@ -138,9 +139,16 @@ struct ConnectionOptions: ParsableArguments {
     guard maxAttempts.value >= 1 else { throw ValidationError("--max-attempts must be at least 1 (got 0).") }
   }
 
-  func apply(to plan: inout LoadPlan) {
-    plan.connections.count = connections.value
+  /// The plan's topics must be known.
+  func apply(to plan: inout LoadPlan) throws {
+    plan.connections.count = connections?.value ?? max(1, plan.topics.count)
     if let threads { plan.threads = threads.value }
+    for (name, given) in [("connections", connections), ("threads", threads)] {
+      guard let given, given.value < plan.topics.count else { continue }
+      throw ValidationError(
+        "--\(name) \(given.value) is too few for \(plan.topics.count) identities: each has a connection, and a thread, of its own."
+      )
+    }
     if let bytes = batch?.bytes { plan.batching.bytes = bytes }
     if let notifications = batch?.notifications { plan.batching.notifications = notifications }
     plan.batching.linger = linger.duration

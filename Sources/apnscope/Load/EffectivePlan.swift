@@ -38,6 +38,10 @@ struct EffectivePlan {
     settings.append(Setting(name: name, value: value, given: given))
   }
 
+  /// A list only of several.
+  private mutating func texts(_ name: String, _ values: [String]) {
+    if values.count > 1 { add(name, .list(values)) } else { text(name, values.first) }
+  }
   private mutating func text(_ name: String, _ value: String?) { if let value { add(name, .text(value)) } }
   private mutating func number(_ name: String, _ value: Int?) { if let value { add(name, .number(Double(value))) } }
   private mutating func number(_ name: String, _ value: Int?, given: Int?) {
@@ -52,10 +56,10 @@ struct EffectivePlan {
 
   private mutating func addTarget(_ target: TargetOptions) {
     text("gateway", "\(target.gateway.address)")
-    text("identity", target.identity)
+    texts("identity", target.identity)
     text("key", target.key)
     text("pass_phrase_file", target.passPhraseFile)
-    text("topic", target.topic)
+    texts("topic", target.topic)
     text("ca", target.ca)
     flag("no_verify", target.noVerify)
     flag("plain", target.plain)
@@ -116,8 +120,7 @@ struct EffectivePlan {
   private mutating func addConnections(_ options: ConnectionOptions, _ plan: LoadPlan) {
     let connections = plan.connections
     number("connections", connections.count)
-    // A thread without a connection would have no work.
-    number("threads", min(plan.threads, connections.count), given: options.threads?.value)
+    number("threads", plan.loopCount, given: options.threads?.value)
     let batching = plan.batching
     text("batch", batching.notifications == .max ? "\(batching.bytes)B" : "\(batching.notifications)")
     time("linger", batching.linger)

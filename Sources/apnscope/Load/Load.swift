@@ -26,6 +26,10 @@ struct Load: AsyncParsableCommand {
       once. Frames are kept in an unnamed file in TMPDIR or /tmp; memory takes 16 bytes a notification. --segment takes \
       its part of the recording; several connections and resends work as usual.
 
+      With several identities each payload of --payload-file goes on connections with the certificate of its topic, in one \
+      run. The weights of a topic's payloads decide how many of the notifications and connections are its. Which \
+      notification is of which topic does not depend on --threads and --connections. The result has the counts of each.
+
       Without --rate, --stage or --replay it sends as fast as possible. Send lag is the time from when a notification was \
       due to when it was written (it avoids coordinated omission); late notifications are sent late, or skipped and \
       counted with --behind skip. A due notification that was never sent counts with the time until it was abandoned; a \
@@ -73,6 +77,7 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --rate 5k/s --poll-feedback localhost
         apnscope load --identity ids --rate 1k/s --log log.jsonl
         apnscope load --identity ids --token-file t --payload-file p.jsonl
+        apnscope load --identity ids --topic a --topic b --payload-file p.jsonl
 
       A run is proven when every due notification was sent or pruned and the fate of each is known: "markers leave nothing unknown" \
       has a ✓ then. Lines with ! are warnings, lines with ✗ are failures: nothing was accepted, the run was abandoned, or \
@@ -120,6 +125,12 @@ struct Load: AsyncParsableCommand {
     if replay.replay != nil, feedback.pollFeedback != nil {
       throw ValidationError("--replay and --poll-feedback exclude each other: a replay is sent as recorded.")
     }
+    if replay.replay != nil {
+      try target.requireOneIdentity(for: "--replay", "records name no topic, so one certificate is for all")
+    }
+    if feedback.pollFeedback != nil {
+      try target.requireOneIdentity(for: "--poll-feedback", "each topic has a list of its own; run a load for each")
+    }
   }
 
   /// Requirements of options that a plan file may meet instead of the command line.
@@ -166,8 +177,8 @@ struct Load: AsyncParsableCommand {
     var plan = LoadPlan()
     try target.apply(to: &plan)
     try workload.apply(to: &plan)
-    try target.selectTopic(of: workload.payloadFile, in: &plan)
-    connections.apply(to: &plan)
+    try target.selectTopics(of: workload.payloadFile, in: &plan)
+    try connections.apply(to: &plan)
     try pace.apply(to: &plan)
     try replay.apply(to: &plan, hasDuration: pace.duration != nil)
     try feedback.apply(to: &plan, target)

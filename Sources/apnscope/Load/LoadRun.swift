@@ -24,7 +24,7 @@ struct LoadRun {
       return try output.check()
     }
     try Descriptors.require(
-      connections: plan.connections.count, threads: plan.threads,
+      connections: plan.connections.count, threads: plan.loopCount,
       endpoints: [command.result.metrics != nil, command.web.web != nil].count { $0 },
       pollsFeedback: plan.feedback != nil)
     try command.target.lookUp(for: &plan)
@@ -172,13 +172,14 @@ struct LoadRun {
 
   private func make(_ plan: LoadPlan) throws -> LoadRunner {
     try check(plan)
-    return try LoadRunner(plan, tls: try command.target.context())
+    guard !plan.topics.isEmpty else { return try LoadRunner(plan, tls: try command.target.context()) }
+    return try LoadRunner(plan, identities: try command.target.contexts(of: plan.topics))
   }
 
   /// Throws when the plan is invalid.
   private func check(_ plan: LoadPlan) throws {
     do {
-      _ = try Workload(plan.workload, replay: plan.replay)
+      _ = try LoadRunner(plan, tls: nil)
     } catch {
       throw ValidationError("\(error).")
     }

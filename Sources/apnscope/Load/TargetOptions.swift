@@ -16,9 +16,9 @@ struct TargetOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The provider's certificate: a directory made by 'apnscope identity', a PEM file, or a PKCS#12 file.",
+      "The provider's certificate: a directory made by 'apnscope identity', a PEM file, or a PKCS#12 file. Repeatable in a load with --payload-file, for payloads of several topics.",
       valueName: "path"), completion: .file())
-  var identity: String?
+  var identity: [String] = []
 
   @Option(
     help: ArgumentHelp("The private key, if it is not in the certificate's PEM file.", valueName: "file"),
@@ -26,13 +26,16 @@ struct TargetOptions: ParsableArguments {
   var key: String?
 
   @Option(
-    help: ArgumentHelp("A file whose first line is the pass phrase of the key or PKCS#12 file.", valueName: "file"),
+    help: ArgumentHelp(
+      "A file whose first line is the pass phrase of the key or PKCS#12 file, or of all of them.", valueName: "file"),
     completion: .file())
   var passPhraseFile: String?
 
   @Option(
-    help: ArgumentHelp("Topic to push to, if the directory has several.", valueName: "topic"))
-  var topic: String?
+    help: ArgumentHelp(
+      "Topic to push to, if the directory has several. Repeatable like --identity: each is an identity.",
+      valueName: "topic"))
+  var topic: [String] = []
 
   @Option(
     help: ArgumentHelp(
@@ -76,14 +79,14 @@ struct TargetOptions: ParsableArguments {
   var keylog: String?
 
   func validate() throws {
-    if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
+    try validateIdentities()
   }
 
   /// The files that are read; a folder stands for its files.
-  var files: [String] { [identity, key, passPhraseFile, ca].compactMap { $0 } }
+  var files: [String] { identity + [key, passPhraseFile, ca].compactMap { $0 } }
 
   func requireIdentity() throws {
-    if identity == nil, !plain {
+    if identity.isEmpty, !plain {
       throw ValidationError("Give --identity (see 'apnscope identity --help'), or --plain for TCP without TLS.")
     }
   }
@@ -128,31 +131,29 @@ struct TargetOptions: ParsableArguments {
   /// `nil` without TLS.
   ///
   /// - Parameter isDryRun: nothing is written.
-  func context(isDryRun: Bool = false) throws -> TLSContext? {
-    guard let identity else { return nil }
+  func context(isDryRun: Bool = false) throws -> TLSContext? { try allContexts(isDryRun: isDryRun).first?.context }
+
+  /// The context of each identity; none without TLS.
+  ///
+  /// - Parameter isDryRun: nothing is written.
+  func allContexts(isDryRun: Bool) throws -> [(identity: ProviderIdentity, context: TLSContext)] {
+    guard !identity.isEmpty else { return [] }
     if let ca, !Paths.exists(ca) {
       complain("\(ca): \(SystemError.text(errno))")
       throw ExitStatus.cannotOpen
     }
+    // One file for all.
     let keyLog = isDryRun ? nil : try keylog.map { try complaining($0) }
-    do {
-      return try context(identity, keyLog)
-    } catch let error as TLSError {
-      throw complaining(of: error, identity)
+    return try identities().map { identity in
+      do {
+        return (identity, try context(identity, keyLog))
+      } catch let error as TLSError {
+        throw complaining(of: error, identity.path)
+      }
     }
   }
 
-  /// The topic that the certificate allows to push to; `nil`: without TLS, or the certificate names none.
-  func runTopic() throws -> String? {
-    guard let identity else { return nil }
-    do {
-      return try provider(identity, Paths.isDirectory(identity) ? IdentityDirectory(identity) : nil).topic
-    } catch let error as TLSError {
-      throw complaining(of: error, identity)
-    }
-  }
-
-  private func complaining(of error: TLSError, _ identity: String) -> ExitCode {
+  func complaining(of error: TLSError, _ identity: String) -> ExitCode {
     let way = Paths.exists(identity) ? "" : "; 'apnscope identity --directory \(identity) --topic TOPIC' makes it"
     complain(error.message + way)
     // `.file`: an input file, because the key log is open already.
@@ -170,38 +171,15 @@ struct TargetOptions: ParsableArguments {
     }
   }
 
-  private func context(_ identity: String, _ keyLog: KeyLogFile?) throws -> TLSContext {
-    let directory = Paths.isDirectory(identity) ? IdentityDirectory(identity) : nil
-    var configuration = TLSConfiguration.client(identity: try provider(identity, directory))
+  private func context(_ provider: ProviderIdentity, _ keyLog: KeyLogFile?) throws -> TLSContext {
+    var configuration = TLSConfiguration.client(identity: provider.identity)
     configuration.versions = tls.versions
     configuration.cipherList = ciphers
     configuration.cipherSuites = tls13Suites
-    configuration.authorityFile = ca ?? directory?.authorityFile
+    configuration.authorityFile = ca ?? provider.directory?.authorityFile
     configuration.peerCertificate = noVerify ? .notAsked : .required
     configuration.resumesSessions = resume == .on
     configuration.keyLog = keyLog
     return try TLSContext(configuration)
-  }
-
-  private func provider(_ path: String, _ directory: IdentityDirectory?) throws -> Identity {
-    guard let directory else {
-      let phrase = try passPhraseFile.map { try PassPhraseFile.read($0) }
-      return try Identity(file: path, keyFile: key, passPhrase: phrase)
-    }
-    let topics = try directory.topics()
-    if let topic {
-      guard topics.contains(topic) else {
-        let others = topics.isEmpty ? "no provider certificates" : topics.joined(separator: ", ")
-        throw ValidationError("\(path) holds no certificate of topic '\(topic)'; it has \(others).")
-      }
-      return try directory.provider(topic: topic)
-    }
-    guard let only = topics.first, topics.count == 1 else {
-      throw ValidationError(
-        topics.isEmpty
-          ? "\(path) holds no provider's certificate."
-          : "\(path) holds several topics; choose one with --topic: \(topics.joined(separator: ", ")).")
-    }
-    return try directory.provider(topic: only)
   }
 }

@@ -54,7 +54,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Payloads from a file instead, sent as they are: a line is a payload, or an entry such as {\"payload\": {…}, \"weight\": 3}, whose payload is sent three times as often as others; - for standard input. Silent pushes have priority 5. Up to 100000 payloads and 64MiB.",
+      "Payloads from a file instead, sent as they are: a line is a payload, or an entry such as {\"payload\": {…}, \"weight\": 3}, whose payload is sent three times as often as others; - for standard input. An entry's \"topic\" is that of the identity whose connections it goes on. Silent pushes have priority 5. Up to 100000 payloads and 64MiB.",
       valueName: "payloads.jsonl"), completion: .file(extensions: ["jsonl"]))
   var payloadFile: String?
 
