@@ -7,8 +7,8 @@ let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strict
 
 /// Imports go down only: command (apnscope), control (GatewayControl), joined (Pipeline, GatewayRecords), jobs (Dissection,
 /// Analysis, LoadTest, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
-/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, Payload, Measurement,
-/// OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
+/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, HTTP2Server, Payload,
+/// Measurement, OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -47,6 +47,7 @@ let package = Package(
     .target(name: "HTTP2", dependencies: ["Bytes"], swiftSettings: settings),
     .target(name: "BinaryProtocol", dependencies: ["Bytes", "PushModel"], swiftSettings: settings),
     .target(name: "ProviderAPI", dependencies: ["Bytes", "HTTP2", "PushModel"], swiftSettings: settings),
+    .target(name: "HTTP2Server", dependencies: ["Bytes", "HTTP2"], swiftSettings: settings),
     .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
@@ -237,6 +238,8 @@ let package = Package(
     .testTarget(
       name: "HTTP2Tests", dependencies: ["HTTP2", "Bytes", "TestSupport"], exclude: ["Opinions"],
       resources: [.copy("Vectors")], swiftSettings: settings),
+    .testTarget(
+      name: "HTTP2ServerTests", dependencies: ["HTTP2Server", "HTTP2", "Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "ProviderAPITests", dependencies: ["ProviderAPI", "HTTP2", "PushModel", "Bytes", "TestSupport"],
       swiftSettings: settings),
