@@ -134,7 +134,9 @@ let package = Package(
     .target(
       name: "GatewaySimulator",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "SQLite", "TLSTransport",
+        "Bytes", "BinaryProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "PushModel", "Payload", "Measurement",
+        "SQLite",
+        "TLSFoundation", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "HeapModule", package: "swift-collections"),
       ],
@@ -180,7 +182,8 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
-        "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
+        "HTTP2Server", "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
+        "ProviderAPI",
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",
@@ -314,9 +317,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "TLSFoundation", "BinaryProtocol", "PushModel", "Payload", "Measurement",
-        "Bytes",
-        "COpenSSL", "TestSupport",
+        "GatewaySimulator", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation", "BinaryProtocol",
+        "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

@@ -81,11 +81,16 @@ extension ServerSession {
 extension ByteWriter {
   /// Writes a field.
   package mutating func writeField(_ name: StaticString, _ value: RawSpan) {
+    writeField(name, length: value.byteCount)
+    write(value)
+  }
+
+  /// Writes a field up to its value, which has to follow.
+  package mutating func writeField(_ name: StaticString, length: Int) {
     write(0 as UInt8)
     HPACKInteger.write(name.utf8CodeUnitCount, prefix: 7, pattern: 0, to: &self)
     write(name)
-    HPACKInteger.write(value.byteCount, prefix: 7, pattern: 0, to: &self)
-    write(value)
+    HPACKInteger.write(length, prefix: 7, pattern: 0, to: &self)
   }
 
   fileprivate mutating func write(status: Int) {

@@ -175,7 +175,7 @@ extension ServerSession {
     }
     let room = options.keptContent - streams[slot].content.count
     if room > 0, content.byteCount > 0 {
-      streams[slot].content.append(copying: content.extracting(0..<min(room, content.byteCount)))
+      streams.keep(content.extracting(0..<min(room, content.byteCount)), slot)
     }
     if endsStream { return end(slot, .kept) }
     if options.opensWindows, streams[slot].windowUsed > options.streamWindow / 2 {

@@ -115,6 +115,10 @@ package struct ServerSession: ~Copyable {
 
   /// Open streams.
   package var openStreams: Int { streams.count }
+  /// The bytes of content and of field blocks that wait for their end.
+  package var heldBytes: Int { streams.keptBytes + (pending == nil ? 0 : block.count) }
+  /// The slots of open streams, in the order of the streams. O(n log n).
+  package var openSlots: [Int] { streams.inOrder() }
   /// Whether the connection has failed: what is in the output is the last.
   package var hasFailed: Bool { state == .failed }
   /// Whether GOAWAY was sent and no stream is open.
@@ -176,9 +180,7 @@ package struct ServerSession: ~Copyable {
 
   /// The content of a request that is not in the bytes that were given to `next`. To be called once.
   package mutating func takeContent(_ slot: Int) -> [UInt8] {
-    let content = streams[slot].content
-    streams[slot].content = []
-    return content
+    streams.takeContent(slot)
   }
 
   // MARK: the session's own frames

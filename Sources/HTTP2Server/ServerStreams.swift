@@ -1,3 +1,5 @@
+import Bytes
+
 /// A stream that is open at a server.
 struct OpenStream: Sendable {
   var number: UInt32
@@ -32,6 +34,9 @@ struct ServerStreams: Sendable {
   /// The streams that were reset last by the server: their frames may still come. Each is at its number modulo the count.
   private var reset = [UInt32](repeating: 0, count: 64)
 
+  /// The bytes of content that is kept.
+  private(set) var keptBytes = 0
+
   var count: Int { slotOf.count + (latest.number == 0 ? 0 : 1) }
 
   subscript(slot: Int) -> OpenStream {
@@ -63,9 +68,23 @@ struct ServerStreams: Sendable {
     if latest.number == number { latest = (0, 0) } else { slotOf[number] = nil }
     if isReset { noteReset(number) }
     slots[slot].number = 0
-    if !slots[slot].content.isEmpty { slots[slot].content = [] }
+    _ = takeContent(slot)
     if !slots[slot].unsent.isEmpty { slots[slot].unsent = [] }
     free.append(slot)
+  }
+
+  /// Keeps content of a request.
+  mutating func keep(_ content: RawSpan, _ slot: Int) {
+    slots[slot].content.append(copying: content)
+    keptBytes += content.byteCount
+  }
+
+  mutating func takeContent(_ slot: Int) -> [UInt8] {
+    let content = slots[slot].content
+    guard !content.isEmpty else { return [] }
+    keptBytes -= content.count
+    slots[slot].content = []
+    return content
   }
 
   mutating func noteReset(_ number: UInt32) { reset[Int(number >> 1) & 63] = number }

@@ -31,7 +31,9 @@ struct OptionGrammarTests {
   func repeating() throws {
     #expect(names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold", "label"])
     #expect(
-      names(try OptionGrammar(of: Simulate.self), isRepeating) == ["reject", "wrong-environment", "expect", "until"])
+      names(try OptionGrammar(of: Simulate.self), isRepeating) == [
+        "provider-key", "http2-rule", "reject", "wrong-environment", "expect", "until",
+      ])
   }
 
   @Test("Flags are told from options that take a value")
