@@ -7,8 +7,8 @@ let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strict
 
 /// Imports go down only: command (apnscope), control (GatewayControl), joined (Pipeline, GatewayRecords), jobs (Dissection,
 /// Analysis, LoadTest, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
-/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, Payload, Measurement,
-/// OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
+/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, HTTP2Server, Payload,
+/// Measurement, OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -47,6 +47,7 @@ let package = Package(
     .target(name: "HTTP2", dependencies: ["Bytes"], swiftSettings: settings),
     .target(name: "BinaryProtocol", dependencies: ["Bytes", "PushModel"], swiftSettings: settings),
     .target(name: "ProviderAPI", dependencies: ["Bytes", "HTTP2", "PushModel"], swiftSettings: settings),
+    .target(name: "HTTP2Server", dependencies: ["Bytes", "HTTP2"], swiftSettings: settings),
     .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
@@ -133,7 +134,9 @@ let package = Package(
     .target(
       name: "GatewaySimulator",
       dependencies: [
-        "Bytes", "BinaryProtocol", "PushModel", "Payload", "Measurement", "SQLite", "TLSTransport",
+        "Bytes", "BinaryProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "PushModel", "Payload", "Measurement",
+        "SQLite",
+        "TLSFoundation", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "HeapModule", package: "swift-collections"),
       ],
@@ -179,7 +182,8 @@ let package = Package(
       name: "apnscope",
       dependencies: [
         "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
-        "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
+        "HTTP2Server", "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
+        "ProviderAPI",
         "TLSDecryption", "TLSTransport",
         "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
         "OutputSchema",
@@ -237,6 +241,8 @@ let package = Package(
     .testTarget(
       name: "HTTP2Tests", dependencies: ["HTTP2", "Bytes", "TestSupport"], exclude: ["Opinions"],
       resources: [.copy("Vectors")], swiftSettings: settings),
+    .testTarget(
+      name: "HTTP2ServerTests", dependencies: ["HTTP2Server", "HTTP2", "Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "ProviderAPITests", dependencies: ["ProviderAPI", "HTTP2", "PushModel", "Bytes", "TestSupport"],
       swiftSettings: settings),
@@ -311,9 +317,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "TLSTransport", "TLSFoundation", "BinaryProtocol", "PushModel", "Payload", "Measurement",
-        "Bytes",
-        "COpenSSL", "TestSupport",
+        "GatewaySimulator", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation", "BinaryProtocol",
+        "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

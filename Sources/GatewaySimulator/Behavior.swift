@@ -1,3 +1,4 @@
+import ProviderAPI
 import PushModel
 
 /// How the gateway and the feedback service behave and misbehave. By default they behave.
@@ -37,6 +38,10 @@ public struct Behavior: Sendable, Equatable {
     public var condition: Condition
     /// The rejection that the gateway sends.
     public var rejection: Rejection
+    /// The reason over HTTP/2.
+    package var reason = ProviderReason.badDeviceToken
+    /// The HTTP status of the reason.
+    package var httpStatus = 400
     /// The only topic whose notifications are rejected; `nil`: those of all topics.
     public var topic: String?
     /// The number of rejections after which the rule is over; `nil`: never.

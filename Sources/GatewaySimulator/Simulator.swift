@@ -24,6 +24,8 @@ public final class Simulator: Sendable {
   /// The addresses of the gateway and the feedback service; `nil` if not running.
   public let gateway: SimulatorOptions.Address?
   public let feedback: SimulatorOptions.Address?
+  /// The address of the HTTP/2 provider API; `nil` if not running.
+  public let http2: SimulatorOptions.Address?
 
   /// Listens. Throws `SimulatorError` when a port cannot be had.
   public static func start(
@@ -74,6 +76,7 @@ public final class Simulator: Sendable {
     do {
       gateway = try await listen(shared.options.gateway, .gateway)
       feedback = try await listen(shared.options.feedback, .feedback)
+      http2 = try await listen(shared.options.http2?.address, .http2)
     } catch {
       for channel in channels { try? await channel.close() }
       throw error
@@ -107,7 +110,7 @@ public final class Simulator: Sendable {
           try accept(channel, service, shared, loopState)
         }
       }
-    if service == .gateway, let length = reading.receiveBuffer {
+    if service != .feedback, let length = reading.receiveBuffer {
       // Set on the listening socket, because the window is negotiated before a connection is accepted.
       bootstrap = bootstrap.serverChannelOption(
         .socketOption(.so_rcvbuf), value: SocketOptionValue(clamping: length))
@@ -137,21 +140,24 @@ public final class Simulator: Sendable {
       throw error
     }
     do {
-      if let context = shared.options.tls {
+      if let context = service == .http2 ? shared.options.http2?.tls : shared.options.tls {
         var generator = shared.handshakeGenerator(number)
-        if service == .gateway, generator.isHit(loopState.conduct.behavior.connection.handshakeFailure) {
+        if service != .feedback, generator.isHit(loopState.conduct.behavior.connection.handshakeFailure) {
           try pipeline.addHandler(HandshakeRefuser())
         } else {
           let handler = try TLSHandler(
             server: context, handshakeTimeout: shared.options.handshakeTimeout.timeAmount)
           // An observer is told how the provider batches.
-          handler.readsByRecord = shared.observer != nil
+          handler.readsByRecord = shared.observer != nil && service != .http2
           try pipeline.addHandler(handler)
         }
       }
       switch service {
       case .gateway: try pipeline.addHandler(GatewayHandler(shared, loopState, number: number))
       case .feedback: try pipeline.addHandler(FeedbackHandler(shared, loopState, number: number))
+      case .http2:
+        guard let http2 = shared.options.http2 else { throw ChannelError.operationUnsupported }
+        try pipeline.addHandler(HTTP2Handler(shared, loopState, http2, number: number))
       }
     } catch {
       shared.ended()
@@ -252,7 +258,7 @@ public final class Simulator: Sendable {
 }
 
 /// The service that a port is for.
-enum Listener: String { case gateway, feedback }
+enum Listener: String { case gateway, feedback, http2 }
 
 /// Why a simulator cannot run.
 public struct SimulatorError: Error, Sendable, CustomStringConvertible {

@@ -17,8 +17,9 @@ final class SimulatorContext: Sendable {
   /// `nil`: nobody watches the connections.
   let observer: ConnectionObserver?
   let list: ConnectionList
+  let providerTokens: ProviderTokenBook
   let wallClock: WallClock
-  private let started: Int64
+  let started: Int64
   private let numbers = Atomic<UInt64>(0)
   private let open = Atomic<Int>(0)
   private let memory: ConnectionMemory
@@ -44,6 +45,7 @@ final class SimulatorContext: Sendable {
     self.log = log
     self.observer = observer
     list = ConnectionList(maximum: options.maximumListedConnections)
+    providerTokens = ProviderTokenBook(limit: options.http2?.maximumListedTokens ?? 0)
     self.wallClock = wallClock
     started = wallClock.nanoseconds()
   }
@@ -147,7 +149,16 @@ final class SimulatorContext: Sendable {
     ledger.started = rfc3339(start.time)
     ledger.gateway = tally.gateway
     ledger.payloads = tally.payloads?.ledger
-    ledger.devices.delivered = tally.accepted - tally.offline - tally.uninstalled + stored.delivered
+    if options.http2 != nil {
+      var http2 = tally.http2
+      let tokens = providerTokens.all
+      (http2.providerTokens, http2.providerTokensOmitted) = (tokens.tokens, tokens.omitted)
+      http2.providerTokenRenewals = tokens.renewals
+      ledger.http2 = http2
+    }
+    ledger.devices.delivered =
+      tally.accepted - tally.offline - tally.uninstalled + tally.served.accepted - tally.served.offline
+      + stored.delivered
     ledger.devices.coalesced = stored.coalesced
     ledger.devices.expired = stored.expired
     ledger.devices.dropped = stored.dropped

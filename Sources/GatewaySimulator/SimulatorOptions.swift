@@ -21,6 +21,8 @@ public struct SimulatorOptions: Sendable {
   /// `nil`: none.
   public var gateway: Address? = Address(host: "127.0.0.1", port: 2195)
   public var feedback: Address? = Address(host: "127.0.0.1", port: 2196)
+  /// The HTTP/2 provider API; `nil`: none.
+  public var http2: HTTP2Service?
   /// `nil`: plain TCP, and everybody pushes to `plainTopic`.
   public var tls: TLSContext?
   public var plainTopic = "com.example.app"
@@ -52,7 +54,7 @@ public struct SimulatorOptions: Sendable {
   /// frame began first is closed.
   public var maximumMemory = 512 << 20
   /// Bytes of a connection without unfinished frames: TLS needs some 45 KB for a peer that has sent nothing yet.
-  package var memoryPerConnection: Int { tls == nil ? 8 << 10 : 48 << 10 }
+  package var memoryPerConnection: Int { tls == nil && http2?.tls == nil ? 8 << 10 : 48 << 10 }
   /// Whether failures go to the feedback list. Otherwise they are only counted, because nobody reads a list.
   public var keepsFeedback = true
   /// Connections that the ledger lists; further ones are only counted.

@@ -19,6 +19,8 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var devices = Devices()
   /// The counts of the feedback service.
   public var feedback = Feedback()
+  /// What only the HTTP/2 provider API has; `nil` if it was not served.
+  public var http2: HTTP2?
   /// The notifications in the records of `--records`; `nil` without it.
   public var records: Records?
   /// The verdict on the providers; `nil` without `--verdict`.
@@ -73,6 +75,76 @@ public struct Ledger: Sendable, Equatable, Codable {
       /// sent.
       public var errorResponsesIncomplete = 0
       package init() {}
+    }
+  }
+
+  /// Counts of the HTTP/2 provider API. Its connections and notifications are in `Gateway`, too.
+  public struct HTTP2: Sendable, Equatable, Codable {
+    /// The part of the gateway's `connections` that came to the address of HTTP/2.
+    public var connections = 0
+    /// Notifications: requests to `/3/device/`, and those with fields of notifications to another path. The part of the
+    /// gateway's `received`; `received = accepted + rejected + discarded`.
+    public var received = 0
+    /// The part of `received` that got status 200.
+    public var accepted = 0
+    /// The part of `received` that got another status; the gateway's `rejected` has them by reason.
+    public var rejected = 0
+    /// The part of `received` that was certainly not processed: above the limit on streams, or above the last stream of
+    /// a GOAWAY.
+    public var discarded = 0
+    /// Notifications that never ended, which are in no other count.
+    public var incomplete = 0
+    /// The part of `rejected` whose answer was cut: its content waited for the client's window when the client reset the
+    /// stream, or the connection ended.
+    public var unanswered = 0
+    /// Requests that are no notifications; they are in `answers`, or were not answered.
+    public var otherRequests = 0
+    /// Answers to all requests by status.
+    public var answers: [String: Int] = [:]
+    /// GOAWAY frames that were sent.
+    public var goaways = 0
+    /// RST_STREAM frames that were sent.
+    public var resetsSent = 0
+    /// RST_STREAM frames of clients that closed a stream.
+    public var resetsReceived = 0
+    /// PING frames of clients.
+    public var pings = 0
+    /// Rules of RFC 9113 and RFC 7541 that clients broke, by their words.
+    public var violations: [String: Int] = [:]
+    /// Connections that were ended for what a client did too often, by that.
+    public var floods: [String: Int] = [:]
+    /// The provider tokens that were accepted, in that order, each once.
+    public var providerTokens: [ProviderToken] = []
+    /// Accepted provider tokens that are not in the list, which has a limit.
+    public var providerTokensOmitted = 0
+    /// Provider tokens that took the place of another one on their connection.
+    public var providerTokenRenewals = 0
+
+    package init() {}
+
+    /// A provider token that was accepted. Its signature is nowhere.
+    public struct ProviderToken: Sendable, Equatable, Codable {
+      /// The `kid`.
+      public var keyID: String
+      /// The `iss`.
+      public var teamID: String
+      /// The `iat` in UTC, RFC 3339.
+      public var issuedAt: String
+      /// Its age in seconds when it was first accepted; below 0 if the provider's clock is ahead.
+      public var ageS: Int
+      /// Connections that used it.
+      public var connections: Int
+
+      package init(keyID: String, teamID: String, issuedAt: String, ageS: Int, connections: Int) {
+        (self.keyID, self.teamID, self.issuedAt) = (keyID, teamID, issuedAt)
+        (self.ageS, self.connections) = (ageS, connections)
+      }
+
+      private enum CodingKeys: String, CodingKey {
+        case keyID = "keyId"
+        case teamID = "teamId"
+        case issuedAt, ageS, connections
+      }
     }
   }
 
@@ -158,6 +230,8 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var end: ConnectionEnd
     /// The error of TLS or the system that ended the connection; absent without one.
     public var error: String?
+    /// Notifications that were rejected without ending the connection, over HTTP/2; absent for the binary protocol.
+    public var rejections: Int?
 
     package init(client: String, topic: String?, opened: String, closed: String, end: ConnectionEnd) {
       self.client = client
@@ -168,7 +242,7 @@ public struct Ledger: Sendable, Equatable, Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-      case client, topic, received, accepted, rejected, discarded, opened, closed, end, error
+      case client, topic, received, accepted, rejected, discarded, opened, closed, end, error, rejections
     }
 
     /// `topic` and `rejected` are written as null, not left out: the contract names them.
@@ -184,6 +258,7 @@ public struct Ledger: Sendable, Equatable, Codable {
       try container.encode(closed, forKey: .closed)
       try container.encode(end, forKey: .end)
       try container.encodeIfPresent(error, forKey: .error)
+      try container.encodeIfPresent(rejections, forKey: .rejections)
     }
   }
 

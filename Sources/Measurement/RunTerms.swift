@@ -34,6 +34,8 @@ public enum ConnectionEnd: String, Sendable, Codable, CaseIterable {
   case feedbackLost = "feedback_lost"
   /// The frame that had begun was too large for the memory that connections may take.
   case memory = "too_much_memory"
+  /// Over HTTP/2: the provider broke a rule of the connection, or flooded it, and got a GOAWAY with an error.
+  case protocolError = "protocol_error"
 
   /// The causes that a load counts.
   package static let ofLoads: [ConnectionEnd] = [.rejected, .shutdown, .peerFin, .peerRst, .idle, .lifetime, .local]

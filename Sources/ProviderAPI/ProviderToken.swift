@@ -76,6 +76,14 @@ public struct ProviderToken: Sendable, Hashable {
     signatureForm = Self.form(signature)
   }
 
+  /// What the signature of a value is of, and the signature itself, for whoever verifies it; `nil` if it is no token.
+  package static func signed(in value: RawSpan) -> (message: Range<Int>, signature: [UInt8])? {
+    guard value.byteCount <= longest, let place = try? parts(value),
+      let signature = Base64URL.decoded(value.extracting(place.second + 1..<value.byteCount))
+    else { return nil }
+    return (place.start..<place.second, signature)
+  }
+
   /// Whether the value of an `authorization` field is `bearer`, and three parts between full stops.
   package static func hasForm(_ value: RawSpan) -> Bool { (try? parts(value)) != nil }
 

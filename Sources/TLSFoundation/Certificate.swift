@@ -102,6 +102,57 @@ import Glibc
     unsafe CertificateSubject(subject(of: certificate)).topics.first
   }
 
+  /// Apple's extension with the topics of a certificate for several: a sequence of topics, each before a sequence of the
+  /// kinds of pushes that it is for.
+  package static let topicsExtension = "1.2.840.113635.100.6.3.6"
+
+  /// All topics that a provider's X509 names: those of the subject, and further ones of the extension.
+  package static func topics(of certificate: OpaquePointer) -> [String] {
+    var topics = unsafe CertificateSubject(subject(of: certificate)).topics
+    defer { ERR_clear_error() }
+    guard let object = unsafe OBJ_txt2obj(topicsExtension, 1) else { return topics }
+    defer { unsafe ASN1_OBJECT_free(object) }
+    let place = unsafe X509_get_ext_by_OBJ(certificate, object, -1)
+    guard place >= 0, let value = unsafe X509_EXTENSION_get_data(X509_get_ext(certificate, place)) else {
+      return topics
+    }
+    // Safe: the bytes of the extension, within their length, are copied.
+    let der = unsafe Array(
+      UnsafeBufferPointer(start: ASN1_STRING_get0_data(value), count: Int(ASN1_STRING_length(value))))
+    for topic in extensionTopics(der) where !topics.contains(topic) { topics.append(topic) }
+    return topics
+  }
+
+  /// The texts of the outer sequence; at most 1,000, as a peer chooses its certificate.
+  static func extensionTopics(_ der: [UInt8]) -> [String] {
+    var topics: [String] = []
+    guard let outer = element(der[...]), outer.tag == 0x30 else { return [] }
+    var rest = outer.content
+    while topics.count < 1_000, let next = element(rest) {
+      // UTF8String, PrintableString or IA5String.
+      if [0x0c, 0x13, 0x16].contains(next.tag) { topics.append(String(decoding: next.content, as: UTF8.self)) }
+      rest = next.rest
+    }
+    return topics
+  }
+
+  /// The first element of DER with a definite length.
+  private static func element(
+    _ der: ArraySlice<UInt8>
+  ) -> (tag: UInt8, content: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
+    guard der.count >= 2 else { return nil }
+    let (tag, first) = (der[der.startIndex], der[der.startIndex + 1])
+    var (start, length) = (der.startIndex + 2, Int(first))
+    if first >= 0x80 {
+      let count = Int(first & 0x7f)
+      guard (1...3).contains(count), der.endIndex - start >= count else { return nil }
+      length = der[start..<start + count].reduce(0) { $0 << 8 | Int($1) }
+      start += count
+    }
+    guard der.endIndex - start >= length else { return nil }
+    return (tag, der[start..<start + length], der[(start + length)...])
+  }
+
   /// The first entry of a subject with this OpenSSL NID; `nil` without one.
   package static func text(of certificate: OpaquePointer, _ number: Int32) -> String? {
     defer { ERR_clear_error() }

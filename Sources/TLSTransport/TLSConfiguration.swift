@@ -39,6 +39,9 @@ public struct TLSConfiguration: Sendable {
   public var resumesSessions = true
   /// The most sessions that a server keeps for resumption by id; the oldest are dropped. Each needs about 5 KB.
   public var sessionCacheSize = 20_480
+  /// The application protocols that a server takes, by ALPN; none: a client's offer is not answered. A client that offers
+  /// none of them is refused with an alert, and one that offers nothing is accepted.
+  public var applicationProtocols: [String] = []
   /// The file to which secrets are written, so that a recording of the connections can be decrypted.
   public var keyLog: KeyLogFile?
 

@@ -234,9 +234,17 @@ import TLSFoundation
       // Safe: NUL-terminated and owned by the connection.
       info.serverName = unsafe String(cString: name)
     }
+    var (name, length): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
+    unsafe SSL_get0_alpn_selected(ssl, &name, &length)
+    // Safe: as long as it says, and owned by the connection.
+    if let name = unsafe name, length > 0 {
+      info.applicationProtocol = unsafe String(
+        decoding: UnsafeBufferPointer(start: name, count: Int(length)), as: UTF8.self)
+    }
     if let certificate = unsafe SSL_get0_peer_certificate(ssl) {
       unsafe info.peer = .init(
-        subject: Certificate.subject(of: certificate), topic: Certificate.topic(of: certificate))
+        subject: Certificate.subject(of: certificate), topic: Certificate.topic(of: certificate),
+        topics: Certificate.topics(of: certificate))
     }
     return info
   }

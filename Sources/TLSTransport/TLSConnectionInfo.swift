@@ -12,6 +12,8 @@ public struct TLSConnectionInfo: Sendable, Equatable {
   public var isResumed: Bool
   /// The server name that the client requested (SNI); legacy clients send none.
   public var serverName: String?
+  /// The application protocol that was negotiated (ALPN), such as `h2`; `nil` without one.
+  public var applicationProtocol: String?
   /// The certificate of the peer; `nil` if it presented none.
   public var peer: Peer?
 
@@ -26,5 +28,8 @@ public struct TLSConnectionInfo: Sendable, Equatable {
     public var subject: String
     /// The first topic of a provider's certificate.
     public var topic: String?
+    /// All topics of a provider's certificate: those of its subject, and of Apple's extension
+    /// 1.2.840.113635.100.6.3.6.
+    public var topics: [String] = []
   }
 }

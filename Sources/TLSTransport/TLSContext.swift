@@ -24,6 +24,7 @@ import TLSFoundation
   let number = TLSContext.made.wrappingAdd(1, ordering: .relaxed).newValue
   private static let made = Atomic<UInt64>(0)
   private let keyLog: KeyLogFile?
+  private let applicationProtocols: [[UInt8]]
 
   /// Loads the certificates, and checks the settings.
   ///
@@ -37,9 +38,11 @@ import TLSFoundation
     unsafe pointer = context
     side = configuration.side
     keyLog = configuration.keyLog
+    applicationProtocols = configuration.applicationProtocols.map { Array($0.utf8) }
     try setVersions(configuration)
     try setCertificates(configuration)
     setSessions(configuration)
+    setApplicationProtocols()
     // A write of 16 KB is one record; there are no partial writes, since the output is memory. Idle connections release
     // their buffers, 34 KB each. The chain that is sent is the identity's own: otherwise OpenSSL would search for one,
     // and verify it, in every handshake.
@@ -65,6 +68,31 @@ import TLSFoundation
   }
 
   deinit { unsafe SSL_CTX_free(pointer) }
+
+  /// Chooses the first protocol of the client that is one of the server's.
+  private func setApplicationProtocols() {
+    guard side == .server, !applicationProtocols.isEmpty else { return }
+    // Safe: the context outlives its connections' callbacks, because every connection keeps its TLSContext.
+    unsafe SSL_CTX_set_alpn_select_cb(
+      pointer,
+      { _, chosen, length, offered, count, argument in
+        guard let offered = unsafe offered, let argument = unsafe argument else { return SSL_TLSEXT_ERR_NOACK }
+        let context = unsafe Unmanaged<TLSContext>.fromOpaque(argument).takeUnretainedValue()
+        // Safe: OpenSSL has checked that the list is `count` bytes of names, each behind its length.
+        let list = unsafe UnsafeBufferPointer(start: offered, count: Int(count))
+        var place = 0
+        while place < list.count {
+          let name = place + 1..<min(list.count, place + 1 + Int(unsafe list[place]))
+          if context.applicationProtocols.contains(where: { unsafe $0.elementsEqual(list[name]) }) {
+            unsafe chosen?.pointee = offered + name.lowerBound
+            unsafe length?.pointee = UInt8(name.count)
+            return SSL_TLSEXT_ERR_OK
+          }
+          place = name.upperBound
+        }
+        return SSL_TLSEXT_ERR_ALERT_FATAL
+      }, Unmanaged.passUnretained(self).toOpaque())
+  }
 
   /// The OpenSSL that is in use: "OpenSSL 3.0.22 25 Aug 2026".
   package static var libraryVersion: String {

@@ -32,7 +32,9 @@ struct OptionGrammarTests {
     #expect(
       names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold", "label", "identity", "topic"])
     #expect(
-      names(try OptionGrammar(of: Simulate.self), isRepeating) == ["reject", "wrong-environment", "expect", "until"])
+      names(try OptionGrammar(of: Simulate.self), isRepeating) == [
+        "provider-key", "http2-rule", "reject", "wrong-environment", "expect", "until",
+      ])
   }
 
   @Test("Flags are told from options that take a value")

@@ -19,7 +19,9 @@ struct SimulateSettingsTests {
     "--tls13-suites": #""TLS_AES_128_GCM_SHA256""#,
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
     "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
-    "--token-length": #""32..64""#, "--color": #""never""#, "condition": #"["received>=0"]"#, "year": "2015",
+    "--token-length": #""32..64""#, "--trust": #""token""#, "--provider-key": #"["key.pem,KEY,TEAM"]"#,
+    "--excess-streams": #""goaway""#, "--http2-rule": #"["renewal=off"]"#, "--color": #""never""#,
+    "condition": #"["received>=0"]"#, "year": "2015",
   ]
 
   /// Names of options, and what stands for their value, from the help.
@@ -32,14 +34,24 @@ struct SimulateSettingsTests {
   /// Options that take the place of others, and are set on their own.
   private static let alternatives = ["identity", "plain", "no-feedback", "devices-file", "no-lint"]
 
+  /// Those of HTTP/2, which others exclude.
+  private static let http2 = [
+    "http2", "trust", "provider-key", "streams", "excess-streams", "sandbox", "http2-rule",
+  ]
+
   @Test("Every option of the help can be set in it, with _ for - and in tables") func everyOption() throws {
     try SimulatorProcess.inFolder { command in
+      let key = try RunningProcess(
+        "openssl", ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "key.pem"],
+        in: command.folder)
+      #expect(try key.end().status == 0)
       try command.write(Array("00ff active\n".utf8), "devices")
       let options = try options(command).filter { !["settings", "help", "version"].contains($0.name) }
       #expect(options.count > 50)
       /// Lines of a file without a table, and of tables by their names.
       var (whole, tables): ([String], [String: [String]]) = ([], [:])
       var settings: [String] = []
+      var linesOfHTTP2: [String] = []
       for option in options {
         var value = "true"
         if let name = option.value {
@@ -49,7 +61,9 @@ struct SimulateSettingsTests {
         }
         let underscored = option.name.replacing("-", with: "_")
         let words = underscored.split(separator: "_", maxSplits: 1).map(String.init)
-        if Self.alternatives.contains(option.name) {
+        if Self.http2.contains(option.name) {
+          linesOfHTTP2.append("\(underscored) = \(value)")
+        } else if Self.alternatives.contains(option.name) {
           settings.append("\(underscored) = \(value)")
           if words.count == 2 { settings.append("[\(words[0])]\n\(words[1]) = \(value)") }
         } else {
@@ -58,6 +72,8 @@ struct SimulateSettingsTests {
           if words.count == 2 { tables[words[0], default: []].append("\(words[1]) = \(value)") }
         }
       }
+      #expect(linesOfHTTP2.count == Self.http2.count)
+      settings.append(linesOfHTTP2.joined(separator: "\n"))
       settings.append(whole.joined(separator: "\n"))
       settings.append(tables.map { "[\($0)]\n" + $1.joined(separator: "\n") }.joined(separator: "\n"))
       for text in settings {

@@ -44,12 +44,13 @@ final class EventLoopState {
     from service: Listener, client: String, because excess: SimulatorContext.ExceededLimit, _ shared: SimulatorContext
   ) {
     var event = EventLog.Event(
-      service == .gateway ? "refused" : "feedback_refused", time: shared.wallClock.nanoseconds())
+      service == .feedback ? "feedback_refused" : "refused", time: shared.wallClock.nanoseconds())
     event.client = client
     event.reason = excess.rawValue
     shared.log?.write(event)
     switch service {
-    case .gateway:
+    case .gateway, .http2:
+      if service == .http2 { tally.http2Connections += 1 }
       tally.connections += 1
       tally.handshakeFailures += 1
       let now = rfc3339(event.time)

@@ -29,6 +29,9 @@ struct Tally: Sendable {
   var tuplesSent = 0
   /// `nil`: payloads are not judged.
   var payloads: PayloadCounts?
+  /// Over HTTP/2; its notifications are in none of the above.
+  var served = ServedCounts()
+  var http2Connections = 0
   /// Failures that could not be put on a feedback list.
   var feedbackLost = 0
 
@@ -50,9 +53,11 @@ struct Tally: Sendable {
       \Tally.connections, \.open, \.handshakes, \.resumed, \.handshakeFailures, \.refused, \.received, \.accepted,
       \.discarded, \.malformed, \.incomplete, \.bytes, \.offline, \.uninstalled, \.feedbackConnections, \.feedbackOpen,
       \.feedbackHandshakeFailures, \.feedbackCompleted, \.tuplesSent, \.feedbackLost, \.errorResponsesIncomplete,
+      \.http2Connections,
     ] as [WritableKeyPath<Tally, Int>] {
       self[keyPath: path] = operation(self[keyPath: path], other[keyPath: path])
     }
+    served.combine(with: other.served, operation)
     if let part = other.payloads {
       var sums = payloads ?? PayloadCounts()
       sums.combine(with: part, operation)
@@ -72,15 +77,39 @@ struct Tally: Sendable {
     gateway.resumed = resumed
     gateway.handshakeFailures = handshakeFailures
     gateway.refused = refused
-    gateway.received = received
-    gateway.accepted = accepted
+    gateway.received = received + served.received
+    gateway.accepted = accepted + served.accepted
+    // Numbers and names: no key is both.
     gateway.rejected = Dictionary(uniqueKeysWithValues: rejected.map { ($0.key.key, $0.value) })
-    gateway.discarded = discarded
+      .merging(served.rejected.map { ($0.key.rawValue, $0.value) }, uniquingKeysWith: +)
+    gateway.discarded = discarded + served.discarded
     gateway.binary.malformed = malformed
     gateway.binary.incomplete = incomplete
     gateway.binary.errorResponses = Dictionary(uniqueKeysWithValues: errorResponses.map { ($0.key.key, $0.value) })
     gateway.binary.errorResponsesIncomplete = errorResponsesIncomplete
     gateway.bytes = bytes
     return gateway
+  }
+
+  /// The counts of HTTP/2 in the ledger's form, without provider tokens.
+  var http2: Ledger.HTTP2 {
+    var ledger = Ledger.HTTP2()
+    ledger.connections = http2Connections
+    ledger.received = served.received
+    ledger.accepted = served.accepted
+    ledger.rejected = served.rejections
+    ledger.discarded = served.discarded
+    ledger.incomplete = served.incomplete
+    ledger.unanswered = served.unanswered
+    ledger.otherRequests = served.otherRequests
+    ledger.answers = Dictionary(uniqueKeysWithValues: served.answers.map { (String($0.key), $0.value) })
+    if served.successes > 0 { ledger.answers["200"] = served.successes }
+    ledger.goaways = served.goAways
+    ledger.resetsSent = served.resetsSent
+    ledger.resetsReceived = served.resetsReceived
+    ledger.pings = served.pings
+    ledger.violations = Dictionary(uniqueKeysWithValues: served.violations.map { ("\($0.key)", $0.value) })
+    ledger.floods = Dictionary(uniqueKeysWithValues: served.floods.map { ($0.key.rawValue, $0.value) })
+    return ledger
   }
 }

@@ -37,6 +37,30 @@ final class StoredNotifications: Sendable {
     }
   }
 
+  /// The most topics of requests that have numbers.
+  static let maximumTopics = 100_000
+
+  /// A number for the topic of a request, which may be any; `nil` if there are `limit` others.
+  func number(of topic: String, limit: Int) -> UInt32? {
+    topics.withLock { topics in
+      if let number = topics[topic] { return number }
+      guard topics.count < limit else { return nil }
+      let number = UInt32(topics.count)
+      topics[topic] = number
+      return number
+    }
+  }
+
+  /// Keeps a notification for a device that is offline.
+  func accept(
+    topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64, origin: DeviceOutcome.Origin
+  ) {
+    withStore {
+      $0.accept(
+        topic: topic, token: token, payload: payload, expiration: expiration, now: now, origin: origin)
+    }
+  }
+
   /// The counts at a time in UNIX milliseconds.
   func counts(now: Int64) -> OfflineStore.Counts {
     withStore { store in

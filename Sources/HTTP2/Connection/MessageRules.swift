@@ -1,7 +1,7 @@
 import Bytes
 
 /// The rules of field sections (RFC 9113 sections 8.2 and 8.3): what makes a message malformed.
-enum MessageRules {
+package enum MessageRules {
   /// The first rule that a section breaks. Of unknown fields nothing is claimed.
   ///
   /// - Parameters:
@@ -9,7 +9,7 @@ enum MessageRules {
   ///   - isRequest: whether the client sent it.
   ///   - isTrailers: whether it follows the content.
   ///   - isWhole: whether all fields are there.
-  static func fault(in fields: FieldList, isRequest: Bool, isTrailers: Bool, isWhole: Bool) -> Rule? {
+  package static func fault(in fields: FieldList, isRequest: Bool, isTrailers: Bool, isWhole: Bool) -> Rule? {
     var hasRegular = false
     var hasUnknown = !isWhole
     var (method, scheme, path, authority, status) = (0, 0, 0, 0, 0)
@@ -95,7 +95,7 @@ enum MessageRules {
   }
 
   /// The value of the content-length field, if all such fields are known and are the same number.
-  static func contentLength(_ fields: FieldList) -> Int? {
+  package static func contentLength(_ fields: FieldList) -> Int? {
     var length: Int?
     for field in fields.fields where field.isNameKnown && field.name.count == 14 {
       guard fields.name(of: field).holds("content-length", at: 0) else { continue }

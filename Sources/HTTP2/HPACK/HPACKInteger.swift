@@ -1,7 +1,7 @@
 import Bytes
 
 /// Integers of RFC 7541 section 5.1.
-enum HPACKInteger {
+package enum HPACKInteger {
   /// Reads the integer whose first bits are the low `prefix` bits of the byte at `offset`, which moves past it.
   ///
   /// - Throws: `integerCut` at the end of the bytes, `integerTooLong` above 2³²−1 or for more than five further bytes.
@@ -29,7 +29,7 @@ enum HPACKInteger {
   }
 
   /// Writes an integer; `pattern` has the bits above the prefix.
-  static func write(_ value: Int, prefix: UInt8, pattern: UInt8, to writer: inout ByteWriter) {
+  package static func write(_ value: Int, prefix: UInt8, pattern: UInt8, to writer: inout ByteWriter) {
     let mask = (1 << Int(prefix)) - 1
     guard value >= mask else { return writer.write(pattern | UInt8(truncatingIfNeeded: value)) }
     writer.write(pattern | UInt8(truncatingIfNeeded: mask))

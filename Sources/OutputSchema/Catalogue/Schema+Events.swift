@@ -138,5 +138,6 @@ extension Shape {
     "feedback_lost": "The feedback list could not store failures that an answer would have proven accepted.",
     "too_much_memory":
       "Unfinished frames took more than `--max-memory`, and the frame of this connection was the oldest.",
+    "protocol_error": "Over HTTP/2, the provider broke a rule of the connection or flooded it, and got a GOAWAY.",
   ])
 }

@@ -27,6 +27,9 @@ extension Schema {
             "Notifications by the rules that their payload or frame breaks: codes, as in `lint` of records."),
         ]), "Notifications that the gateway looked at, judged.", of: .run,
         when: "payloads are judged (not with `--no-lint`)"),
+      Field(
+        "http2", .object(http2), "What only the HTTP/2 provider API has.", of: .run, when: "`--http2` was given",
+        since: "0.3"),
       Field("devices", .object(devices), "Accepted notifications by their delivery.", of: .run),
       Field("feedback", .object(feedback), "Connections to the feedback service and its tuples.", of: .run),
       Field(
@@ -86,7 +89,9 @@ extension Schema {
     Field("refused", .integer, "The part of `handshakes` that a rule closed at once."),
     Field("received", .integer, "Frames that arrived whole, and those that could not be parsed."),
     Field("accepted", .integer, "The part of `received` that was accepted."),
-    Field("rejected", .countsByStatus, "The parts of `received` that were refused, by status, answered or not."),
+    Field(
+      "rejected", .map(key: .text, value: .integer),
+      "The parts of `received` that were refused, answered or not: by status, and by reason over HTTP/2."),
     Field("discarded", .integer, "The part of `received` after a rejection or shutdown on its connection."),
     Field("malformed", .integer, "The part of `rejected` that could not be parsed."),
     Field("incomplete", .integer, "Connections that ended inside a frame, which is in no other count."),
@@ -96,6 +101,52 @@ extension Schema {
       "Error responses not counted in `error_responses`: the connection closed before all six bytes were sent.",
       since: "0.2"),
     Field("bytes", .integer, "Plaintext from providers.", unit: .bytes),
+  ]
+
+  private static let http2: [Field] = [
+    Field("connections", .integer, "The part of `gateway.connections` that came to the address of HTTP/2."),
+    Field(
+      "received", .integer,
+      "Notifications: the part of `gateway.received` over HTTP/2. `received` = `accepted` + `rejected` + `discarded`."),
+    Field("accepted", .integer, "The part of `received` that got status 200."),
+    Field(
+      "rejected", .integer, "The part of `received` that got another status; `gateway.rejected` has them by reason."),
+    Field(
+      "discarded", .integer,
+      "The part of `received` that was certainly not processed: above the limit on streams, or above the last stream of a GOAWAY."
+    ),
+    Field("incomplete", .integer, "Notifications that never ended, which are in no other count."),
+    Field(
+      "unanswered", .integer,
+      "The part of `rejected` whose answer was cut: its content waited for the client's window when the stream or the connection ended."
+    ),
+    Field("other_requests", .integer, "Requests that are no notifications."),
+    Field("answers", .countsByStatus, "Answers to all requests, by HTTP status."),
+    Field("goaways", .integer, "GOAWAY frames that were sent."),
+    Field("resets_sent", .integer, "RST_STREAM frames that were sent."),
+    Field("resets_received", .integer, "RST_STREAM frames of clients that closed a stream."),
+    Field("pings", .integer, "PING frames of clients."),
+    Field(
+      "violations", .map(key: .text, value: .integer),
+      "Rules of RFC 9113 and RFC 7541 that clients broke, by their words."),
+    Field(
+      "floods", .map(key: .text, value: .integer),
+      "Connections that were ended for what a client did too often: resets, settings, pings, empty_frames, window_updates, ignored_frames, continuations."
+    ),
+    Field(
+      "provider_tokens",
+      .array(
+        .object([
+          Field("key_id", .text, "The `kid`."), Field("team_id", .text, "The `iss`."),
+          Field("issued_at", .time, "The `iat`."),
+          Field(
+            "age_s", .integer, "Its age when it was first accepted; below 0 if the provider's clock is ahead.",
+            unit: .seconds),
+          Field("connections", .integer, "Connections that used it."),
+        ])), "The provider tokens that were accepted, in that order. Their signatures are nowhere."),
+    Field("provider_tokens_omitted", .integer, "Accepted provider tokens that are not listed."),
+    Field(
+      "provider_token_renewals", .integer, "Provider tokens that took the place of another one on their connection."),
   ]
 
   private static let devices: [Field] = [
@@ -127,6 +178,9 @@ extension Schema {
     Field("closed", .time, "When it ended."),
     Field("end", .gatewayEnd, "How it ended."),
     Field("error", .text, "Message of TLS or the system about the end.", when: "there is one"),
+    Field(
+      "rejections", .integer, "Notifications that were rejected; none of them ended the connection.",
+      when: "the connection is over HTTP/2", since: "0.3"),
   ]
 
   private static let rejection: [Field] = [

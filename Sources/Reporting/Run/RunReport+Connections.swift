@@ -162,7 +162,7 @@ extension RunReport {
     case .lifetime: "its limit of time, notifications or memory was reached"
     case .local: "this side: at the end of the run, to isolate a bad notification, or after a failure here"
     // A load counts no other causes.
-    case .handshakeFailed, .refused, .frameTimeout, .tlsError, .feedbackLost, .memory: ""
+    case .handshakeFailed, .refused, .frameTimeout, .tlsError, .feedbackLost, .memory, .protocolError: ""
     }
   }
 }

@@ -6,8 +6,14 @@ package struct SimulatorSummary: Sendable {
 
   package init(_ ledger: Ledger) {
     let gateway = ledger.gateway
-    let rejected = gateway.rejected.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
-      .map { "\(grouped($0.value)) x status \($0.key)" }
+    // Numbers are statuses of the binary protocol, names reasons of HTTP/2.
+    let rejected = gateway.rejected.sorted { (Int($0.key) ?? 256, $0.key) < (Int($1.key) ?? 256, $1.key) }
+      .map { "\(grouped($0.value)) x \(Int($0.key) == nil ? "" : "status ")\($0.key)" }
+    var http2 = ""
+    if let served = ledger.http2 {
+      http2 =
+        "\nhttp/2         \(grouped(served.connections)) connections, \(grouped(served.received)) notifications, \(grouped(served.incomplete)) incomplete, \(grouped(served.unanswered)) unanswered, \(grouped(served.otherRequests)) other requests, \(grouped(served.violations.values.reduce(0, +))) broken rules, \(grouped(served.floods.values.reduce(0, +))) floods, \(grouped(served.providerTokens.count + served.providerTokensOmitted)) provider tokens"
+    }
     let (devices, feedback) = (ledger.devices, ledger.feedback)
     var payloads = ""
     if let judged = ledger.payloads, !judged.kinds.isEmpty {
@@ -30,7 +36,7 @@ package struct SimulatorSummary: Sendable {
       rejected       \(rejected.isEmpty ? "-" : rejected.joined(separator: ", "))\(gateway.binary.malformed > 0 ? ", \(grouped(gateway.binary.malformed)) of them malformed" : "")
       \(payloads)devices        \(grouped(devices.delivered)) delivered, \(grouped(devices.stored)) stored, \(grouped(devices.coalesced)) coalesced, \(grouped(devices.expired)) expired, \(grouped(devices.dropped)) dropped, \(grouped(devices.uninstalled)) uninstalled
       connections    \(grouped(gateway.connections)), \(grouped(gateway.resumed)) resumed, \(grouped(gateway.handshakeFailures)) failed handshakes, \(grouped(gateway.refused)) refused, \(grouped(gateway.binary.incomplete)) ended inside a frame
-      feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")\(records)\(verdict)
+      feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")\(http2)\(records)\(verdict)
       """
   }
 }

@@ -8,7 +8,7 @@ extension Behavior.Response.Ending: ExpressibleByArgument {}
 struct AnswerOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Reject valid notifications: every=N, probability=P, uninstalled=P (of those to uninstalled apps), prefix=HEX (whole bytes of the token), token=HEX, or tokens=FILE (hexadecimal, one a line), each with ,status=S (8 unless given), ,topic=T (of no other topic) and ,times=N (the next N, and no further ones). Repeatable; the first that applies decides.",
+      "Reject valid notifications: every=N, probability=P, uninstalled=P (of those to uninstalled apps), prefix=HEX (whole bytes of the token), token=HEX, or tokens=FILE (hexadecimal, one a line), each with ,status=S (8 unless given), over HTTP/2 ,reason=R (BadDeviceToken unless given; ,http=N for another status than its own), ,topic=T (of no other topic) and ,times=N (the next N, and no further ones). Repeatable; the first that applies decides.",
       valueName: "rule"), transform: RejectionSpecification.parse)
   var reject: [RejectionSpecification] = []
 

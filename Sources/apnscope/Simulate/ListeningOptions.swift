@@ -6,15 +6,15 @@ extension Scheduling: ExpressibleByArgument {}
 struct ListeningOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Address of the gateway. Port 0 picks a free one.", valueName: "host:port",
-      default: ListeningAddress(.init(host: "127.0.0.1", port: 2195))), transform: ListeningAddress.parse)
-  var gateway = ListeningAddress(.init(host: "127.0.0.1", port: 2195))
+      "Address of the binary gateway. Port 0 picks a free one. Default: 127.0.0.1:2195, with --http2 none.",
+      valueName: "host:port"), transform: ListeningAddress.parse)
+  var gateway: ListeningAddress?
 
   @Option(
     help: ArgumentHelp(
-      "Address of the feedback service.", valueName: "host:port",
-      default: ListeningAddress(.init(host: "127.0.0.1", port: 2196))), transform: ListeningAddress.parse)
-  var feedback = ListeningAddress(.init(host: "127.0.0.1", port: 2196))
+      "Address of the feedback service. Default: 127.0.0.1:2196, with --http2 alone none.", valueName: "host:port"),
+    transform: ListeningAddress.parse)
+  var feedback: ListeningAddress?
 
   @Flag(help: "Do not run a feedback service.")
   var noFeedback = false
@@ -37,9 +37,11 @@ struct ListeningOptions: ParsableArguments {
     }
   }
 
-  func apply(to options: inout SimulatorOptions) {
-    options.gateway = gateway.address
-    options.feedback = noFeedback ? nil : feedback.address
+  /// - Parameter servesHTTP2: whether there is an HTTP/2 service: the binary one then runs only if it is asked for.
+  func apply(to options: inout SimulatorOptions, servesHTTP2: Bool) {
+    options.gateway = gateway?.address ?? (servesHTTP2 ? nil : options.gateway)
+    options.feedback = feedback?.address ?? (options.gateway == nil ? nil : options.feedback)
+    if noFeedback { options.feedback = nil }
     if let threads { options.threads = threads }
     options.scheduling = scheduling
   }

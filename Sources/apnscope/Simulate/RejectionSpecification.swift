@@ -1,13 +1,14 @@
 import ArgumentParser
 import Bytes
 import GatewaySimulator
+import ProviderAPI
 import PushModel
 
 /// Which notifications are rejected, as typed: `every=1000`, `probability=0.001,status=8`, `prefix=dead`,
 /// `tokens=FILE`.
 struct RejectionSpecification: Quantity {
   static let notation =
-    "every=N, probability=P, uninstalled=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10), ,topic=T and ,times=N"
+    "every=N, probability=P, uninstalled=P, prefix=HEX, token=HEX or tokens=FILE, optionally followed by ,status=S (1 to 255, not 10), ,reason=R, ,http=N (300 to 599; needed for an undocumented reason), ,topic=T and ,times=N"
 
   private enum Condition {
     case ready(Behavior.RejectionRule.Condition)
@@ -18,6 +19,8 @@ struct RejectionSpecification: Quantity {
   private var status: BinaryStatus
   private var topic: String?
   private var times: Int?
+  private var reason = ProviderReason(rawValue: "BadDeviceToken")
+  private var httpStatus: Int?
 
   init?(argument: String) {
     var condition: Condition?
@@ -28,6 +31,15 @@ struct RejectionSpecification: Quantity {
       if pair[0] == "status" {
         guard let code = UInt8(pair[1]), code != 0, code != 10 else { return nil }
         status = .init(rawValue: code)
+        continue
+      }
+      if pair[0] == "reason" {
+        reason = ProviderReason(rawValue: pair[1])
+        continue
+      }
+      if pair[0] == "http" {
+        guard let code = Int(pair[1]), (300...599).contains(code) else { return nil }
+        httpStatus = code
         continue
       }
       if pair[0] == "topic" {
@@ -60,7 +72,7 @@ struct RejectionSpecification: Quantity {
       default: return nil
       }
     }
-    guard let condition else { return nil }
+    guard let condition, httpStatus != nil || reason.documentedStatus != nil else { return nil }
     self.condition = condition
     self.status = status
   }
@@ -74,7 +86,9 @@ struct RejectionSpecification: Quantity {
   }
 
   private func rule(_ condition: Behavior.RejectionRule.Condition) -> Behavior.RejectionRule {
-    Behavior.RejectionRule(condition, status: status, topic: topic, times: times)
+    var rule = Behavior.RejectionRule(condition, status: status, topic: topic, times: times)
+    (rule.reason, rule.httpStatus) = (reason, httpStatus ?? reason.documentedStatus ?? 400)
+    return rule
   }
 }
 

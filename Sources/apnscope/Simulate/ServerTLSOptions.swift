@@ -77,8 +77,27 @@ struct ServerTLSOptions: ParsableArguments {
   func apply(to options: inout SimulatorOptions) throws {
     options.plainTopic = plainTopic
     guard let identity else { return }
+    options.tls = try reporting { try context(IdentityDirectory(identity)) }
+  }
+
+  /// The TLS of HTTP/2: 1.2 or later, with ALPN for clients that offer it. Certificates are asked for if they are what is
+  /// trusted; a client without one is told so by its answers.
+  func http2Context(_ trust: HTTP2Service.Trust) throws -> TLSContext? {
+    guard let identity else { return nil }
+    return try reporting {
+      let directory = IdentityDirectory(identity)
+      var configuration = try configuration(directory)
+      configuration.versions = max(tls.versions.lowerBound, .tls12)...max(tls.versions.upperBound, .tls12)
+      configuration.applicationProtocols = ["h2"]
+      configuration.peerCertificate = trust == .certificate ? .optional : .notAsked
+      if trust != .certificate { configuration.revocationListFile = nil }
+      return try TLSContext(configuration)
+    }
+  }
+
+  private func reporting<Value>(_ body: () throws -> Value) throws -> Value {
     do {
-      options.tls = try context(IdentityDirectory(identity))
+      return try body()
     } catch let error as TLSError {
       complain(error.message)
       throw ExitStatus.code(for: error)
@@ -96,6 +115,10 @@ struct ServerTLSOptions: ParsableArguments {
   }
 
   private func context(_ directory: IdentityDirectory) throws -> TLSContext {
+    try TLSContext(try configuration(directory))
+  }
+
+  private func configuration(_ directory: IdentityDirectory) throws -> TLSConfiguration {
     try requireFiles(directory)
     var configuration = TLSConfiguration.server(identity: try directory.gateway())
     configuration.versions = tls.versions
@@ -114,6 +137,6 @@ struct ServerTLSOptions: ParsableArguments {
     configuration.resumesSessions = resume != .off
     configuration.keyLog = try keylog.map { try KeyLogFile(path: $0) }
     if let warning = configuration.keyLog?.warning { complain(warning) }
-    return try TLSContext(configuration)
+    return configuration
   }
 }

@@ -4,7 +4,7 @@ import GatewaySimulator
 
 struct Simulate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Run a simulated gateway and feedback service.",
+    abstract: "Run a simulated gateway and feedback service, or the HTTP/2 API.",
     discussion: """
       Listens on the ports of the gateway and the feedback service, with real TLS and the real protocol: accepts, rejects \
       and discards notifications as the service did, with faults on demand. At the end it writes a ledger: notifications \
@@ -48,6 +48,10 @@ struct Simulate: AsyncParsableCommand {
       A topic's feedback list is cleared when the client's kernel has acknowledged all of it, and either the FIN after it or \
       the client's close without a reset; with --feedback-never-closes, at the client's close.
 
+      --http2 serves the HTTP/2 provider API, with the same devices, rules of --reject and ledger; without --gateway nothing \
+      else. Documentation/http2-simulator.md has the order of its checks. --records, --verdict and --control are of the \
+      binary gateway alone.
+
       Times are written 250ms, 2s, 1m30s or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
 
       Every option can be set in a TOML file (--settings): its name with _ for -, optionally in tables: 'delay' in \
@@ -75,6 +79,8 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --plain --ready-file up --until-idle 5s --expect lost=0
         apnscope simulate --plain --control 127.0.0.1:9103 --ready-file up
         curl '127.0.0.1:9103/notifications/wait?count=3&text=Hello'
+        apnscope simulate --http2 127.0.0.1:0 --plain --ready-file up
+        apnscope simulate --http2 127.0.0.1:0 --plain --provider-key AuthKey_X.p8
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
@@ -83,6 +89,7 @@ struct Simulate: AsyncParsableCommand {
       """)
 
   @OptionGroup(title: "Where") var listening: ListeningOptions
+  @OptionGroup(title: "HTTP/2") var http2: HTTP2Options
   @OptionGroup(title: "TLS") var tls: ServerTLSOptions
   @OptionGroup(title: "Accepted notifications") var rules: RuleOptions
   @OptionGroup(title: "Payloads") var payloads: ScrutinyOptions
@@ -108,6 +115,8 @@ struct Simulate: AsyncParsableCommand {
       throw ValidationError("Give --identity DIR (see 'apnscope identity --help'), or --plain for TCP without TLS.")
     }
     if settings == nil {
+      try requireBinary()
+      try http2.requireCompanions()
       try books.requireCompanions()
       try web.requireWeb()
     }
@@ -127,13 +136,27 @@ struct Simulate: AsyncParsableCommand {
     if merged.tls.identity == nil, !merged.tls.plain {
       throw ValidationError("Neither the command line nor \(settings) has identity or plain.")
     }
+    try merged.requireBinary()
+    try merged.http2.requireCompanions()
     try merged.checkFiles(settings: settings)
     try await SimulatorRun(merged).run()
   }
 
+  /// What knows the binary protocol alone says nothing of a gateway that serves HTTP/2.
+  private func requireBinary() throws {
+    guard http2.http2 != nil else { return }
+    let given = [
+      ("--records", books.records != nil), ("--verdict", books.verdict), ("--control", control.control != nil),
+      ("an --expect or --until of the verdict", expectations.needVerdict),
+    ].filter(\.1).map(\.0)
+    guard given.isEmpty else {
+      throw ValidationError("\(given.joined(separator: ", ")): of the binary gateway alone, and not with --http2.")
+    }
+  }
+
   private func checkFiles(settings: String?) throws {
     try refuseConflicts(
-      reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 },
+      reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 } + http2.files,
       writing: [
         ("--ledger", books.ledger), ("--history", books.history), ("--log", books.log),
         ("--records", OutputFile.file(books.records)),
@@ -146,14 +169,16 @@ struct Simulate: AsyncParsableCommand {
   /// named, so that two gateways with one identity can run at the same time.
   var feedbackListFile: String? {
     if let named = devices.feedbackList { return named == DeviceOptions.memory ? nil : named }
-    return listening.noFeedback ? nil : tls.identity.map { "\($0)/feedback.sqlite" }
+    if listening.noFeedback || http2.http2 != nil && listening.gateway == nil { return nil }
+    return tls.identity.map { "\($0)/feedback.sqlite" }
   }
 
   /// The simulator's options. Reads the files that are named.
   func options() throws -> SimulatorOptions {
     var options = SimulatorOptions()
-    listening.apply(to: &options)
-    try tls.apply(to: &options)
+    listening.apply(to: &options, servesHTTP2: http2.http2 != nil)
+    if options.gateway != nil || options.feedback != nil { try tls.apply(to: &options) }
+    try http2.apply(to: &options) { try tls.http2Context($0) }
     rules.apply(to: &options)
     payloads.apply(to: &options)
     try answers.apply(to: &options)

@@ -50,7 +50,7 @@ extension Simulator {
     func counter(_ name: Metric.Name, _ help: String, _ count: Int) -> Metric {
       Metric(.counter, name, help: help, value(count))
     }
-    return [
+    var metrics = [
       counter("apnscope_gateway_connections_total", "TCP connections accepted.", gateway.connections),
       Metric(
         .gauge, "apnscope_gateway_connections_open", help: "Connections that are open.", value(open.gateway)),
@@ -93,5 +93,26 @@ extension Simulator {
         "apnscope_feedback_lost_total", "Failures that could not be put on a feedback list.", feedback.lost),
       Metric(.gauge, "apnscope_feedback_waiting", help: "Tokens on feedback lists.", value(feedback.waiting)),
     ]
+    guard let served = ledger.http2 else { return metrics }
+    metrics += [
+      counter("apnscope_http2_connections_total", "TCP connections over HTTP/2.", served.connections),
+      counter("apnscope_http2_received_total", "Notifications over HTTP/2.", served.received),
+      Metric(
+        .counter, "apnscope_http2_answers_total", help: "Answers to all requests over HTTP/2.",
+        samples: byStatus(served.answers)),
+      counter("apnscope_http2_incomplete_total", "Notifications over HTTP/2 that never ended.", served.incomplete),
+      counter("apnscope_http2_goaways_total", "GOAWAY frames sent.", served.goaways),
+      counter("apnscope_http2_resets_sent_total", "RST_STREAM frames sent.", served.resetsSent),
+      counter(
+        "apnscope_http2_violations_total", "Rules of HTTP/2 that clients broke.",
+        served.violations.values.reduce(0, +)),
+      counter(
+        "apnscope_http2_floods_total", "Connections ended for what a client did too often.",
+        served.floods.values.reduce(0, +)),
+      counter(
+        "apnscope_http2_provider_tokens_total", "Provider tokens accepted.",
+        served.providerTokens.count + served.providerTokensOmitted),
+    ]
+    return metrics
   }
 }

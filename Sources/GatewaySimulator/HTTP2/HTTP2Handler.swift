@@ -1,0 +1,382 @@
+import Bytes
+import HTTP2
+import Measurement
+import NIOCore
+import ProviderAPI
+import TLSTransport
+
+/// One provider's connection over HTTP/2: the transport under its `ProviderGateway`, and its counts.
+///
+/// Frames are read in place in the read buffer. Only what continues beyond the buffer is copied: a frame of 16 KB at most.
+final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private enum Phase: Equatable {
+    case handshake
+    case open
+    /// GOAWAY is sent, and the connection is closed when no stream is open, or then.
+    case draining(until: NIODeadline)
+    /// The gateway's direction is closed. What still comes is read and dropped: closing with unread bytes would send a RST,
+    /// which can destroy the GOAWAY in the peer's kernel.
+    case lingering(until: NIODeadline)
+    case closed
+  }
+
+  private let shared: SimulatorContext
+  private let loopState: EventLoopState
+  private let service: HTTP2Service
+  private let number: UInt64
+  private var context: ChannelHandlerContext?
+  private var phase = Phase.handshake
+  private var gateway: ProviderGateway
+  private var hasGateway = false
+  /// The beginning of a frame.
+  private var rest = ByteBuffer()
+  private var totals = (received: 0, accepted: 0, rejections: 0, discarded: 0)
+  private var bytes = 0
+  private var topic: String?
+  private var client = "unknown"
+  private var end: ConnectionEnd?
+  private var problem: String?
+  private let openedAt: Int64
+  private let openedTick: NIODeadline
+  private var lastRead: NIODeadline
+  private var hasRead = false
+  private var isAdmitted = false
+  private var pauses: Pauses = []
+  /// Memory that is counted beyond that of every connection.
+  private var reserved = 0
+
+  private struct Pauses: OptionSet {
+    let rawValue: UInt8
+    /// The peer does not read its answers.
+    static let output = Pauses(rawValue: 1)
+    static let silence = Pauses(rawValue: 2)
+  }
+
+  init(_ shared: SimulatorContext, _ loopState: EventLoopState, _ service: HTTP2Service, number: UInt64) {
+    (self.shared, self.loopState, self.service, self.number) = (shared, loopState, service, number)
+    openedAt = shared.wallClock.nanoseconds()
+    openedTick = loopState.loop.now
+    lastRead = openedTick
+    gateway = Self.gateway(shared, loopState, service, .any, number)
+  }
+
+  private static func gateway(
+    _ shared: SimulatorContext, _ loopState: EventLoopState, _ service: HTTP2Service, _ trust: ProviderGateway.Trust,
+    _ number: UInt64
+  ) -> ProviderGateway {
+    ProviderGateway(
+      service, trust, loopState.conduct.policy, shared.store, connection: number, generator: shared.generator(number),
+      unregisteredAt: shared.started / 1_000_000)
+  }
+
+  // MARK: the beginning
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    client = context.remoteAddress?.text ?? "unknown"
+    loopState.add(self, number: number)
+    loopState.tally.connections += 1
+    loopState.tally.http2Connections += 1
+    loopState.tally.open += 1
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if service.tls == nil { begin(nil) }
+    context.fireChannelActive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let info = event as? TLSConnectionInfo {
+      begin(info)
+    } else if case .some(.inputClosed) = event as? ChannelEvent {
+      close(as: phase == .handshake ? .handshakeFailed : .peerFin)
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  private func begin(_ info: TLSConnectionInfo?) {
+    guard phase == .handshake else { return }
+    phase = .open
+    topic = info?.peer?.topic
+    loopState.tally.handshakes += 1
+    if info?.isResumed == true { loopState.tally.resumed += 1 }
+    if let refusal = refusal() {
+      loopState.tally.refused += 1
+      shared.log?.write(event("refused", reason: refusal, info))
+      return close(as: .refused)
+    }
+    shared.log?.write(event("accepted", info))
+    let trust: ProviderGateway.Trust =
+      switch service.trust {
+      case .any: .any
+      case .certificate: .certificate(info?.peer?.topics)
+      case .token: .token
+      }
+    gateway = Self.gateway(shared, loopState, service, trust, number)
+    hasGateway = true
+    flush()
+    if let end = loopState.silentUntil, loopState.loop.now < end { beSilent(until: end) }
+  }
+
+  private func refusal() -> String? {
+    let name = topic ?? ""
+    if let refusal = shared.admission.admit(name, now: Int64(clamping: loopState.loop.now.uptimeNanoseconds)) {
+      return refusal.rawValue
+    }
+    isAdmitted = true
+    let rules = loopState.conduct.behavior.connection
+    if rules.wrongEnvironmentTopics.contains(name) { return "wrong_environment" }
+    var generator = shared.generator(number)
+    return generator.isHit(rules.acceptThenClose) ? "accept_then_close" : nil
+  }
+
+  // MARK: reading
+
+  private var isReading: Bool {
+    switch phase {
+    case .open, .draining: true
+    case .handshake, .lingering, .closed: false
+    }
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard hasGateway, isReading else { return }
+    var bytes = unwrapInboundIn(data)
+    hasRead = true
+    self.bytes += bytes.readableBytes
+    loopState.tally.bytes += bytes.readableBytes
+    if rest.readableBytes > 0 {
+      rest.writeBuffer(&bytes)
+      bytes = rest
+      rest = ByteBuffer()
+    }
+    let consumed = gateway.receive(bytes.readableBytesSpan, now: shared.milliseconds)
+    bytes.moveReaderIndex(forwardBy: consumed)
+    if bytes.readableBytes > 0 {
+      // A large buffer does not wait for the end of a small frame.
+      rest = bytes.readableBytes < bytes.storageCapacity / 4 ? ByteBuffer(buffer: bytes) : bytes
+    }
+    count()
+    flush()
+    if gateway.session.hasFailed { return closeOutput(as: .protocolError) }
+    if case .draining = phase, gateway.session.isDrained { return closeOutput(as: .shutdown) }
+    reserveMemory()
+  }
+
+  /// Adds what was decided to the counts of the loop and of the connection.
+  private func count() {
+    let counts = gateway.takeCounts()
+    loopState.tally.served.combine(with: counts, +)
+    totals.received += counts.received
+    totals.accepted += counts.accepted
+    totals.rejections += counts.rejections
+    totals.discarded += counts.discarded
+    for token in gateway.takeAcceptedTokens() {
+      let isRenewal = gateway.tokens.renewals > renewals
+      renewals = gateway.tokens.renewals
+      let now = shared.wallClock.nanoseconds()
+      shared.providerTokens.add(token, isRenewal: isRenewal, now: now)
+    }
+  }
+  private var renewals = 0
+
+  private func flush() {
+    guard let context, gateway.session.output.count > 0 else { return }
+    var bytes = context.channel.allocator.buffer(capacity: gateway.session.output.count)
+    gateway.session.output.withBytes { span in
+      // Safe: the bytes are copied within the call.
+      _ = unsafe span.withUnsafeBytes { unsafe bytes.writeBytes($0) }
+    }
+    gateway.session.output.removeAll()
+    context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
+  }
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    // What is not read cannot be answered: the answers that wait are those of one read.
+    if context.channel.isWritable { resume(.output) } else { pause(.output) }
+    context.fireChannelWritabilityChanged()
+  }
+
+  private func pause(_ reason: Pauses) {
+    pauses.insert(reason)
+    try? context?.channel.syncOptions?.setOption(.autoRead, value: false)
+  }
+
+  private func resume(_ reason: Pauses) {
+    guard pauses.contains(reason) else { return }
+    pauses.remove(reason)
+    guard pauses.isEmpty, let context, context.channel.isActive else { return }
+    lastRead = loopState.loop.now
+    try? context.channel.syncOptions?.setOption(.autoRead, value: true)
+    context.read()
+  }
+
+  /// Counts the content that waits for the end of its requests, in steps of 64 KiB.
+  private func reserveMemory() {
+    let held = gateway.session.heldBytes & ~0xffff
+    guard held != reserved else { return }
+    if held < reserved {
+      shared.releaseMemory(reserved - held)
+      reserved = held
+      return
+    }
+    let fits = shared.reserveMemory(held - reserved)
+    reserved = held
+    if !fits { close(as: .memory) }
+  }
+
+  // MARK: the end
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    if error is TLSError || error is IOError { problem = problem ?? SimulatorError.reason(error) }
+    switch (error as? TLSError)?.kind {
+    case .handshake, .closedDuringHandshake:
+      guard phase == .handshake, end == nil else { return close(as: .tlsError) }
+      shared.log?.write(event("handshake_failed", reason: (error as? TLSError)?.message ?? ""))
+      close(as: .handshakeFailed)
+    case .some: close(as: .tlsError)
+    case nil: close(as: phase == .handshake ? .handshakeFailed : .peerRst)
+    }
+  }
+
+  private func close(as end: ConnectionEnd) {
+    self.end = self.end ?? end
+    context?.close(promise: nil)
+  }
+
+  /// Closes when the peer does, or after a while.
+  private func closeOutput(as end: ConnectionEnd) {
+    self.end = self.end ?? end
+    phase = .lingering(until: loopState.loop.now + shared.options.linger.timeAmount)
+    context?.close(mode: .output, promise: nil)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    finish()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    finish()
+    self.context = nil
+  }
+
+  private func finish() {
+    guard phase != .closed else { return }
+    let hadHandshake = phase != .handshake
+    phase = .closed
+    if !hadHandshake { loopState.tally.handshakeFailures += 1 }
+    if hasGateway {
+      gateway.finish()
+      count()
+    }
+    rest = ByteBuffer()
+    shared.releaseMemory(reserved)
+    loopState.tally.open -= 1
+    loopState.remove(number: number)
+    if isAdmitted { shared.admission.release(topic ?? "") }
+    shared.ended()
+    let end = end ?? (hadHandshake ? .peerRst : .handshakeFailed)
+    let closedAt = shared.wallClock.nanoseconds()
+    if let log = shared.log {
+      var event = event("closed", reason: end.rawValue)
+      event.accepted = totals.accepted
+      event.discarded = totals.discarded
+      event.error = problem
+      log.write(event)
+    }
+    shared.list.add(listed(end, closedAt))
+  }
+
+  private func listed(_ end: ConnectionEnd, _ closedAt: Int64) -> Ledger.Connection {
+    var connection = Ledger.Connection(
+      client: client, topic: topic, opened: rfc3339(openedAt), closed: rfc3339(closedAt), end: end)
+    connection.received = totals.received
+    connection.accepted = totals.accepted
+    connection.discarded = totals.discarded
+    connection.rejections = totals.rejections
+    connection.error = problem
+    return connection
+  }
+
+  private func event(_ name: String, reason: String? = nil, _ info: TLSConnectionInfo? = nil) -> EventLog.Event {
+    shared.event(name, number, client: client, topic: topic, reason: reason, info)
+  }
+
+  // MARK: watched
+
+  func check(_ now: NIODeadline) {
+    if hasRead || !pauses.isEmpty { lastRead = now }
+    hasRead = false
+    switch phase {
+    case .closed: break
+    case .handshake:
+      let allowed = shared.options.handshakeTimeout.timeAmount + .seconds(1)
+      if now - openedTick > allowed { close(as: .handshakeFailed) }
+    case .draining(let until), .lingering(let until): if now >= until { close(as: .shutdown) }
+    case .open:
+      let rules = loopState.conduct.behavior.connection
+      let isWithin = rest.readableBytes > 0 || gateway.session.isWithinRequest
+      if isWithin, now - lastRead >= shared.options.frameTimeout.timeAmount {
+        close(as: .frameTimeout)
+      } else if let idle = rules.idle, now - lastRead >= idle.timeAmount {
+        goAway(.idleTimeout)
+        closeOutput(as: .idle)
+      } else if let lifetime = rules.lifetime, now - openedTick >= lifetime.timeAmount {
+        end = .lifetime
+        shutDown(forGood: false)
+      }
+    }
+  }
+
+  private func goAway(_ reason: ProviderReason) {
+    guard hasGateway else { return }
+    gateway.session.goAway(
+      lastStream: gateway.session.highestStream, debugData: Array("{\"reason\":\"\(reason.rawValue)\"}".utf8))
+    count()
+    flush()
+  }
+
+  func shutDown(forGood: Bool) {
+    guard phase == .open, hasGateway else {
+      if phase == .handshake { close(as: .local) }
+      return
+    }
+    goAway(.shutdown)
+    phase = .draining(until: loopState.loop.now + shared.options.linger.timeAmount)
+    if gateway.session.isDrained { closeOutput(as: .shutdown) }
+  }
+
+  func leave() { close(as: .local) }
+
+  // MARK: changes at run time
+
+  func adopt(_ conduct: Conduct) { gateway.adopt(conduct.policy) }
+
+  func beSilent(until end: NIODeadline?) {
+    guard phase != .handshake else { return }
+    guard let end else { return resume(.silence) }
+    pause(.silence)
+    loopState.loop.assumeIsolated().scheduleTask(deadline: end) {
+      if let later = self.loopState.silentUntil, self.loopState.loop.now < later { return }
+      self.resume(.silence)
+    }
+  }
+
+  func close(_ way: ClosingWay, topic: String?) {
+    guard topic == nil || topic == self.topic else { return }
+    switch way {
+    case .shutdown: shutDown(forGood: false)
+    case .fin: close(as: .local)
+    case .rst:
+      end = end ?? .local
+      (context?.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0))
+        .whenComplete { _ in }
+      context?.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
+      context?.close(promise: nil)
+    }
+  }
+}

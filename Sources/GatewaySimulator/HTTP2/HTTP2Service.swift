@@ -1,0 +1,52 @@
+import HTTP2Server
+import ProviderAPI
+import TLSFoundation
+import TLSTransport
+
+/// The HTTP/2 provider API of a simulator.
+public struct HTTP2Service: Sendable {
+  /// Whom the service trusts.
+  public enum Trust: String, Sendable, CaseIterable {
+    /// Everybody; an `authorization` is not looked at.
+    case any
+    /// Who shows a certificate, for the topics that it names.
+    case certificate
+    /// Who shows a provider token that one of `providerKeys` has signed.
+    case token
+  }
+
+  /// Where it listens.
+  public var address: SimulatorOptions.Address
+  /// `nil`: cleartext with prior knowledge (h2c).
+  public var tls: TLSContext?
+  public var trust = Trust.any
+  package var providerKeys: [ProviderKey] = []
+  package var rules = ServingRules()
+  package var session = ServerOptions()
+  /// Whether answers that accept have `apns-unique-id`, as those of the sandbox.
+  public var isSandbox = false
+  /// With tokens, the limit on streams until the first good one. Apple: one.
+  public var firstStreamLimit = 1
+  /// Topics of a connection that are kept apart; a notification to a further one is rejected (ServiceUnavailable).
+  public var maximumTopics = 1_000
+  /// Different provider tokens of a connection that are remembered; further ones are verified each time.
+  public var maximumTokens = 100
+  /// Provider tokens that the ledger lists; further ones are only counted.
+  public var maximumListedTokens = 1_000
+
+  /// The service of an address, in cleartext and with the default rules.
+  public init(address: SimulatorOptions.Address) { self.address = address }
+}
+
+/// A key that signs provider tokens.
+package struct ProviderKey: Sendable {
+  package var key: ES256Key
+  /// The `kid` of its tokens; `nil`: any.
+  package var keyID: String?
+  /// The `iss` of its tokens; `nil`: any.
+  package var teamID: String?
+
+  package init(key: ES256Key, keyID: String?, teamID: String?) {
+    (self.key, self.keyID, self.teamID) = (key, keyID, teamID)
+  }
+}

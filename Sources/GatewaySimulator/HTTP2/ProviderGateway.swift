@@ -1,0 +1,376 @@
+import Bytes
+import HTTP2
+import HTTP2Server
+import Measurement
+import ProviderAPI
+import PushModel
+
+/// One provider's connection over HTTP/2: its session, whom it is trusted as, and the decisions on its notifications.
+///
+/// A value without sockets and clock. Checks come in this order, which Apple documents nowhere: path, method, repeated
+/// fields, trust, token, apns-id, expiration, priority, push type, collapse id, topic, payload; then the rules of
+/// `--reject`, and the device.
+struct ProviderGateway: ~Copyable {
+  /// The trust of a connection.
+  enum Trust: Sendable {
+    case any
+    /// The topics of its certificate; `nil`: it has shown none.
+    case certificate([String]?)
+    case token
+  }
+
+  var session: ServerSession
+  /// Since the last `takeCounts`.
+  private var counts = ServedCounts()
+  /// The frames that were told by then.
+  private var told = ServerCounts()
+  /// Notifications so far.
+  private var received = 0
+  private(set) var tokens: ProviderTokens
+
+  private let service: HTTP2Service
+  private let trust: Trust
+  private let store: StoredNotifications
+  private let connection: UInt64
+  private var policy: RejectionPolicy
+  private var requests: [Waiting] = []
+  /// The topics of the connection, by their texts.
+  private var topics: [[UInt8]: Int] = [:]
+  private var deciders: [Topic] = []
+  private var latestTopic = -1
+  private var generator: SplitMix64
+  /// UNIX time in ms; set once for all bytes of a read.
+  private var now: Int64 = 0
+  /// UNIX ms at which devices became unregistered.
+  private let unregisteredAt: Int64
+
+  /// A request that waits for its end.
+  private struct Waiting {
+    var request = ServedRequest()
+    /// Its provider token; `nil` without one, or if none is asked for.
+    var token: ProviderTokens.Entry?
+    /// It was decided on, and its answer begun.
+    var isAnswered = false
+  }
+
+  private struct Topic {
+    var text: [UInt8]
+    var name: String
+    /// The type that its end belongs to.
+    var end: PushType?
+    var decider: PushDecider
+  }
+
+  init(
+    _ service: HTTP2Service, _ trust: Trust, _ policy: RejectionPolicy, _ store: StoredNotifications,
+    connection: UInt64, generator: SplitMix64, unregisteredAt: Int64
+  ) {
+    (self.service, self.trust, self.policy, self.store) = (service, trust, policy, store)
+    (self.connection, self.generator, self.unregisteredAt) = (connection, generator, unregisteredAt)
+    var options = service.session
+    if case .token = trust { options.streamLimit = min(service.firstStreamLimit, options.streamLimit ?? .max) }
+    session = ServerSession(options)
+    tokens = ProviderTokens(service.providerKeys, service.rules, limit: service.maximumTokens)
+  }
+
+  /// Decides by another policy from now on.
+  mutating func adopt(_ policy: RejectionPolicy) {
+    self.policy = policy
+    for place in deciders.indices { deciders[place].decider.adopt(policy) }
+  }
+
+  // MARK: reading
+
+  /// Reads all whole frames, and returns their length. Answers are in the session's output.
+  ///
+  /// - Parameters:
+  ///   - bytes: what the client sent, from the first byte on that was not read.
+  ///   - now: UNIX time in ms.
+  mutating func receive(_ bytes: RawSpan, now: Int64) -> Int {
+    self.now = now
+    var offset = 0
+    while let event = session.next(bytes, &offset, second: now / 1_000) { take(event, bytes) }
+    return offset
+  }
+
+  /// The counts since the last call.
+  mutating func takeCounts() -> ServedCounts {
+    var latest = counts
+    counts = ServedCounts()
+    let frames = session.counts
+    latest.goAways = frames.goAways - told.goAways
+    latest.resetsSent = frames.resetsSent - told.resetsSent
+    latest.resetsReceived = frames.resetsReceived - told.resetsReceived
+    latest.pings = frames.pings - told.pings
+    told = frames
+    return latest
+  }
+
+  private mutating func take(_ event: ServerEvent, _ bytes: RawSpan) {
+    switch event {
+    case .began(let stream):
+      while requests.count <= stream.slot { requests.append(Waiting()) }
+      read(stream.slot)
+    case .ended(let stream, .bytes(let range), let length):
+      end(stream.slot, bytes.extracting(range), length)
+    case .ended(let stream, .kept, let length):
+      let content = session.takeContent(stream.slot)
+      end(stream.slot, content.rawBytes, length)
+    case .refused: refuse()
+    case .abandoned(let stream, _, let cause):
+      if case .violation(let rule) = cause { counts.violations[rule, default: 0] += 1 }
+      abandon(stream.slot)
+    case .violated(let violation): counts.violations[violation.rule, default: 0] += 1
+    case .failed(.violation(let violation)): counts.violations[violation.rule, default: 0] += 1
+    case .failed(.flood(let flood)): counts.floods[flood, default: 0] += 1
+    case .goAway: break
+    }
+  }
+
+  private mutating func read(_ slot: Int) {
+    requests[slot].request.read(session.fields)
+    requests[slot].isAnswered = false
+    requests[slot].token = nil
+    guard case .token = trust, let place = requests[slot].request.authorization else { return }
+    // The copy shares its memory, and is gone before the next block is decoded.
+    let fields = session.fields
+    let field = fields.fields[place]
+    let token = tokens.entry(of: fields.value(of: field), field.origin)
+    requests[slot].token = token
+  }
+
+  /// A request that is not processed counts by its path.
+  private mutating func refuse() {
+    var request = ServedRequest()
+    request.read(session.fields)
+    guard request.target.isNotification else {
+      counts.otherRequests += 1
+      return
+    }
+    received += 1
+    counts.received += 1
+    counts.discarded += 1
+  }
+
+  private mutating func abandon(_ slot: Int) {
+    guard slot < requests.count else { return }
+    if requests[slot].isAnswered {
+      counts.unanswered += 1
+    } else if requests[slot].request.target.isNotification {
+      counts.incomplete += 1
+    } else {
+      counts.otherRequests += 1
+    }
+  }
+
+  // MARK: decisions
+
+  private enum Verdict {
+    case accepted
+    case rejected(ProviderReason, status: Int)
+    case unregistered
+  }
+
+  private mutating func end(_ slot: Int, _ content: RawSpan, _ length: Int) {
+    let isNotification = requests[slot].request.target.isNotification
+    if isNotification { received += 1 }
+    if isNotification { counts.received += 1 } else { counts.otherRequests += 1 }
+    let verdict = decide(slot, content, length)
+    switch verdict {
+    case .accepted:
+      counts.accepted += 1
+      answer(slot, 200, nil)
+    case .rejected(let reason, let status): reject(slot, reason, status, isNotification, timestamp: nil)
+    case .unregistered: reject(slot, .unregistered, 410, isNotification, timestamp: unregisteredAt)
+    }
+  }
+
+  private mutating func reject(
+    _ slot: Int, _ reason: ProviderReason, _ status: Int, _ isNotification: Bool, timestamp: Int64?
+  ) {
+    if isNotification { counts.rejected[reason, default: 0] += 1 }
+    var content = ByteWriter(capacity: 64)
+    content.write("{\"reason\":")
+    content.write(jsonString: reason.rawValue, onlyRequired: true)
+    if let timestamp {
+      content.write(",\"timestamp\":")
+      content.write(decimal: Int(timestamp))
+    }
+    content.write("}")
+    answer(slot, status, Array(copying: content.bytes))
+  }
+
+  private mutating func decide(_ slot: Int, _ content: RawSpan, _ length: Int) -> Verdict {
+    func documented(_ reason: ProviderReason) -> Verdict { .rejected(reason, status: reason.documentedStatus ?? 400) }
+    // The copy shares its memory, and is gone before the next request is read into this place.
+    let request = requests[slot].request
+    if let reason = request.targetFault { return documented(reason) }
+    if let reason = trustFault(slot) { return documented(reason) }
+    if let reason = request.fieldFault(service.rules) { return documented(reason) }
+    let place: Int
+    switch topic(of: request) {
+    case .success(let known): place = known
+    case .failure(let fault): return documented(fault.reason)
+    }
+    if let reason = request.topicFault(deciders[place].end, service.rules) { return documented(reason) }
+    if let reason = request.contentFault(length) { return documented(reason) }
+    let token = request.token
+    if DeviceToken.isInvalid(token) { return documented(.badDeviceToken) }
+    guard !policy.acceptsEverything else { return .accepted }
+    switch deciders[place].decider.decide(token) {
+    case .active: return .accepted
+    case .rejected(let rule):
+      if rule.reason == .unregistered { return .unregistered }
+      return .rejected(rule.reason, status: rule.httpStatus)
+    case .unknown: return documented(.badDeviceToken)
+    case .uninstalled: return .unregistered
+    case .offline: return keep(request, place, content)
+    }
+  }
+
+  /// Keeps a notification for a device that is offline.
+  private mutating func keep(_ request: ServedRequest, _ topic: Int, _ content: RawSpan) -> Verdict {
+    guard let number = store.number(of: deciders[topic].name, limit: StoredNotifications.maximumTopics) else {
+      return .rejected(.serviceUnavailable, status: 503)
+    }
+    counts.offline += 1
+    store.accept(
+      topic: number, token: request.token, payload: content,
+      expiration: request.expiration.map { UInt32(clamping: $0) }, now: now,
+      origin: .init(connection: connection, index: received - 1))
+    return .accepted
+  }
+
+  private mutating func trustFault(_ slot: Int) -> ProviderReason? {
+    switch trust {
+    case .any: return nil
+    case .certificate(let topics): return topics == nil ? .missingProviderToken : nil
+    case .token:
+      guard let token = requests[slot].token else { return .missingProviderToken }
+      let hadAccepted = tokens.hasAccepted
+      let fault = tokens.judge(token, now: Int(now / 1_000))
+      if !hadAccepted, tokens.hasAccepted, let limit = service.session.streamLimit, limit > service.firstStreamLimit {
+        session.setStreamLimit(limit)
+      }
+      return fault
+    }
+  }
+
+  private struct TopicFault: Error { var reason: ProviderReason }
+
+  /// The topic of a request, among those of the connection.
+  private mutating func topic(of request: ServedRequest) -> Result<Int, TopicFault> {
+    let text = request.topic
+    if latestTopic >= 0, text.byteCount > 0 {
+      let latest = deciders[latestTopic].text
+      if latest.rawBytes.elementsEqual(text) { return .success(latestTopic) }
+    }
+    var key = Array(copying: text)
+    if key.isEmpty {
+      // With a certificate of one topic that is the default.
+      guard case .certificate(let topics?) = trust, topics.count == 1 else {
+        return .failure(TopicFault(reason: .missingTopic))
+      }
+      key = Array(topics[0].utf8)
+    }
+    if let known = topics[key] {
+      latestTopic = known
+      return .success(known)
+    }
+    let name = String(decoding: key, as: UTF8.self)
+    guard Self.isTopic(key) else { return .failure(TopicFault(reason: .badTopic)) }
+    if case .certificate(let allowed?) = trust, !allowed.contains(name) {
+      return .failure(TopicFault(reason: .topicDisallowed))
+    }
+    guard deciders.count < service.maximumTopics else { return .failure(TopicFault(reason: .serviceUnavailable)) }
+    let decider = PushDecider(policy, topic: name, stream: connection &+ UInt64(deciders.count) << 40)
+    topics[key] = deciders.count
+    deciders.append(Topic(text: key, name: name, end: PushType.type(ofTopic: name), decider: decider))
+    latestTopic = deciders.count - 1
+    return .success(latestTopic)
+  }
+
+  /// At most 255 letters, digits, full stops, hyphens or underscores.
+  private static func isTopic(_ text: [UInt8]) -> Bool {
+    text.count <= 255
+      && text.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
+  }
+
+  // MARK: answers
+
+  private mutating func answer(_ slot: Int, _ status: Int, _ content: [UInt8]?) {
+    if status == 200 { counts.successes += 1 } else { counts.answers[status, default: 0] += 1 }
+    requests[slot].isAnswered = true
+    let request = requests[slot].request
+    let isSandbox = status == 200 && service.isSandbox
+    let made = request.identifier.byteCount == 0 ? (generator.next(), generator.next()) : nil
+    let unique = isSandbox ? (generator.next(), generator.next()) : nil
+    let sendsType = content != nil && service.rules.sendsContentType
+    session.answer(slot, status: status, content: content ?? []) { block in
+      if let made {
+        block.writeField("apns-id", uuid: made)
+      } else {
+        block.writeField("apns-id", request.identifier)
+      }
+      if let unique { block.writeField("apns-unique-id", uuid: unique) }
+      if sendsType {
+        let type = Array("application/json".utf8)
+        block.writeField("content-type", type.rawBytes)
+      }
+    }
+  }
+
+  /// Provider tokens that were accepted for the first time since the last call.
+  mutating func takeAcceptedTokens() -> [ProviderTokens.Entry] { tokens.takeAccepted() }
+
+  /// The connection ends: requests that are open never end.
+  mutating func finish() {
+    for slot in session.openSlots {
+      guard slot < requests.count else { continue }
+      abandon(slot)
+    }
+  }
+}
+
+extension ByteWriter {
+  /// Writes a field whose value is a UUID of version 4 of these random bits, with letters of upper case.
+  fileprivate mutating func writeField(_ name: StaticString, uuid bits: (UInt64, UInt64)) {
+    writeField(name, length: 36)
+    let first = bits.0 & ~0xf000 | 0x4000
+    let second = bits.1 & ~(0xc000 << 48) | 0x8000 << 48
+    let (one, two) = (
+      Self.digits(UInt32(truncatingIfNeeded: first >> 32)), Self.digits(UInt32(truncatingIfNeeded: first))
+    )
+    let (three, four) = (
+      Self.digits(UInt32(truncatingIfNeeded: second >> 32)), Self.digits(UInt32(truncatingIfNeeded: second))
+    )
+    let dash = UInt8(ascii: "-")
+    write(bigEndian: one)
+    write(dash)
+    write(bigEndian: UInt32(truncatingIfNeeded: two >> 32))
+    write(dash)
+    write(bigEndian: UInt32(truncatingIfNeeded: two))
+    write(dash)
+    write(bigEndian: UInt32(truncatingIfNeeded: three >> 32))
+    write(dash)
+    write(bigEndian: UInt32(truncatingIfNeeded: three))
+    write(bigEndian: four)
+  }
+
+  /// The eight hexadecimal digits of a number, the first one in the highest byte.
+  private static func digits(_ number: UInt32) -> UInt64 {
+    var spread = UInt64(number)
+    spread = (spread & 0xffff_0000) << 16 | spread & 0xffff
+    spread = (spread & 0x0000_ff00_0000_ff00) << 8 | spread & 0x0000_00ff_0000_00ff
+    spread = (spread & 0x00f0_00f0_00f0_00f0) << 4 | spread & 0x000f_000f_000f_000f
+    let letters = (spread &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+    return spread &+ 0x3030_3030_3030_3030 &+ letters &* 7
+  }
+}

@@ -1,0 +1,154 @@
+import Bytes
+import HTTP2
+import Measurement
+import ProviderAPI
+import Synchronization
+
+/// The provider tokens of one connection: verified once each, and judged for each request by their age.
+///
+/// Of a token there is kept who issued it, when, and a digest; not its text, and no part of its signature.
+struct ProviderTokens: Sendable {
+  struct Digest: Hashable, Sendable {
+    var first: UInt64
+    var second: UInt64
+
+    init(_ value: RawSpan) {
+      first = ContentDigest(value).value
+      second = ContentDigest(value, seed: 0x2545_f491_4f6c_dd1d).value
+    }
+  }
+
+  struct Entry: Sendable {
+    var digest: Digest
+    var keyID = ""
+    var teamID = ""
+    /// Seconds since 1970; 0 for a token that is not valid.
+    var issuedAt = 0
+    /// `nil`: the signature is right.
+    var fault: ProviderReason?
+  }
+
+  private let keys: [ProviderKey]
+  private let rules: ServingRules
+  private let limit: Int
+  /// Those that were looked at.
+  private var known: [Digest: Entry] = [:]
+  private var latest: (origin: FieldList.Origin, entry: Entry)?
+  /// The token in use, and since when in UNIX seconds.
+  private var current: (entry: Entry, since: Int)?
+  /// Tokens that took the place of another one.
+  private(set) var renewals = 0
+  /// Those that were accepted for the first time since the last `takeAccepted`.
+  private var accepted: [Entry] = []
+
+  init(_ keys: [ProviderKey], _ rules: ServingRules, limit: Int) {
+    (self.keys, self.rules, self.limit) = (keys, rules, limit)
+  }
+
+  /// Whether a token was accepted.
+  var hasAccepted: Bool { current != nil }
+
+  /// The token of an `authorization` field, for `judge`.
+  mutating func entry(of value: RawSpan, _ origin: FieldList.Origin) -> Entry {
+    if let latest, origin == latest.origin, origin != .literal { return latest.entry }
+    let digest = Digest(value)
+    let entry: Entry
+    if let before = known[digest] {
+      entry = before
+    } else {
+      entry = self.entry(value, digest)
+      // Whoever sends more than are remembered has each verified again.
+      if known.count >= limit { known = [:] }
+      known[digest] = entry
+    }
+    latest = (origin, entry)
+    return entry
+  }
+
+  private func entry(_ value: RawSpan, _ digest: Digest) -> Entry {
+    var entry = Entry(digest: digest, fault: .invalidProviderToken)
+    guard let token = try? ProviderToken(parsing: value), let signed = ProviderToken.signed(in: value),
+      token.algorithm == "ES256", let keyID = token.keyID, let teamID = token.teamID, let issuedAt = token.issuedAt,
+      issuedAt > 0, token.issuedAtForm != .string || rules.allowsTextTime
+    else { return entry }
+    (entry.keyID, entry.teamID, entry.issuedAt) = (keyID, teamID, issuedAt)
+    let message = value.extracting(signed.message)
+    let isSigned = keys.contains {
+      ($0.keyID ?? keyID) == keyID && ($0.teamID ?? teamID) == teamID && $0.key.verifies(message, signed.signature)
+    }
+    if isSigned { entry.fault = nil }
+    return entry
+  }
+
+  /// Why a request with this token is rejected; `nil`: it is trusted.
+  ///
+  /// The order: signature, key and team; the age; the key of the connection; renewals.
+  ///
+  /// - Parameter now: UNIX seconds.
+  mutating func judge(_ entry: Entry, now: Int) -> ProviderReason? {
+    if let fault = entry.fault { return fault }
+    let age = now - entry.issuedAt
+    if age > ServingRules.longestTokenAge || age < -rules.clockSkew { return .expiredProviderToken }
+    guard let current else {
+      self.current = (entry, now)
+      accepted.append(entry)
+      return nil
+    }
+    if current.entry.digest == entry.digest { return nil }
+    if current.entry.teamID != entry.teamID { return .invalidProviderToken }
+    if current.entry.keyID != entry.keyID { return .unrelatedKeyID }
+    if rules.checksRenewal, now - current.since < ServingRules.shortestRenewal { return .tooManyProviderTokenUpdates }
+    self.current = (entry, now)
+    renewals += 1
+    accepted.append(entry)
+    return nil
+  }
+
+  /// The tokens that were accepted for the first time since the last call.
+  mutating func takeAccepted() -> [Entry] {
+    guard !accepted.isEmpty else { return [] }
+    defer { accepted = [] }
+    return accepted
+  }
+}
+
+/// The provider tokens that all connections of a simulator have accepted, for the ledger.
+///
+/// Shared by all event loops; accessed when a connection accepts a token for the first time.
+final class ProviderTokenBook: Sendable {
+  private struct Book {
+    var tokens: [Ledger.HTTP2.ProviderToken] = []
+    var places: [ProviderTokens.Digest: Int] = [:]
+    var omitted = 0
+    var renewals = 0
+  }
+
+  private let limit: Int
+  private let book = Mutex(Book())
+
+  init(limit: Int) { self.limit = limit }
+
+  /// - Parameter now: nanoseconds since 1970.
+  func add(_ entry: ProviderTokens.Entry, isRenewal: Bool, now: Int64) {
+    book.withLock { book in
+      if isRenewal { book.renewals += 1 }
+      if let place = book.places[entry.digest] {
+        book.tokens[place].connections += 1
+        return
+      }
+      guard book.tokens.count < limit else {
+        book.omitted += 1
+        return
+      }
+      book.places[entry.digest] = book.tokens.count
+      book.tokens.append(
+        Ledger.HTTP2.ProviderToken(
+          keyID: entry.keyID, teamID: entry.teamID, issuedAt: rfc3339(Int64(entry.issuedAt) * 1_000_000_000),
+          ageS: Int(now / 1_000_000_000) - entry.issuedAt, connections: 1))
+    }
+  }
+
+  var all: (tokens: [Ledger.HTTP2.ProviderToken], omitted: Int, renewals: Int) {
+    book.withLock { ($0.tokens, $0.omitted, $0.renewals) }
+  }
+}

@@ -1,0 +1,60 @@
+import HTTP2
+import HTTP2Server
+import ProviderAPI
+
+/// The counts of requests over HTTP/2, of a connection or of an event loop.
+struct ServedCounts: Sendable {
+  /// Notifications: `received = accepted + Σ rejected + discarded`.
+  var received = 0
+  var accepted = 0
+  var rejected: [ProviderReason: Int] = [:]
+  /// Refused, or above the last stream of a GOAWAY.
+  var discarded = 0
+  /// The part of `accepted` that waits, or has waited, for a device.
+  var offline = 0
+  /// Notifications that never ended: they are in no other count.
+  var incomplete = 0
+  /// The part of `accepted` and `rejected` whose answer was cut: its content waited for a window when the client
+  /// reset the stream, or the connection ended.
+  var unanswered = 0
+  /// Requests that are no notifications.
+  var otherRequests = 0
+  /// Answers with status 200.
+  var successes = 0
+  /// Answers with another one.
+  var answers: [Int: Int] = [:]
+  var goAways = 0
+  var resetsSent = 0
+  var resetsReceived = 0
+  var pings = 0
+  /// Broken rules, by their words.
+  var violations: [Rule: Int] = [:]
+  var floods: [Flood: Int] = [:]
+
+  /// The sum of `rejected`.
+  var rejections: Int { rejected.values.reduce(0, +) }
+
+  mutating func combine(with other: ServedCounts, _ operation: (Int, Int) -> Int) {
+    for path in [
+      \ServedCounts.received, \.accepted, \.discarded, \.offline, \.incomplete, \.unanswered, \.otherRequests,
+      \.successes,
+      \.goAways, \.resetsSent, \.resetsReceived, \.pings,
+    ] as [WritableKeyPath<ServedCounts, Int>] {
+      self[keyPath: path] = operation(self[keyPath: path], other[keyPath: path])
+    }
+    rejected.combine(with: other.rejected, operation)
+    answers.combine(with: other.answers, operation)
+    violations.combine(with: other.violations, operation)
+    floods.combine(with: other.floods, operation)
+  }
+}
+
+extension Dictionary where Value == Int {
+  /// Counts that come to 0 are left out.
+  fileprivate mutating func combine(with other: [Key: Int], _ operation: (Int, Int) -> Int) {
+    for (key, count) in other {
+      let result = operation(self[key] ?? 0, count)
+      self[key] = result == 0 ? nil : result
+    }
+  }
+}

@@ -1,0 +1,113 @@
+import Bytes
+import HTTP2
+
+/// Answers.
+extension ServerSession {
+  /// Writes an answer, and closes its stream once all of it is written.
+  ///
+  /// Nothing is put into the header table: an answer costs the same whatever came before, and no client can make it keep
+  /// anything. Content waits for the client's windows.
+  ///
+  /// - Parameters:
+  ///   - slot: the slot of an open stream.
+  ///   - status: three digits.
+  ///   - content: the content; without any the fields end the stream.
+  ///   - write: writes the fields besides `:status`.
+  package mutating func answer(
+    _ slot: Int, status: Int, content: [UInt8] = [], _ write: (inout ByteWriter) -> Void = { _ in }
+  ) {
+    guard state != .failed else { return }
+    let number = streams[slot].number
+    // The length is known when the block is written.
+    let start = output.count
+    output.write(
+      FrameHeader(.headers, flags: content.isEmpty ? [.endHeaders, .endStream] : .endHeaders, stream: number))
+    if let size = owedTableSize {
+      HPACKInteger.write(size, prefix: 5, pattern: 0x20, to: &output)
+      owedTableSize = nil
+    }
+    output.write(status: status)
+    write(&output)
+    let length = output.count - start - FrameHeader.length
+    output.overwrite(bigEndian: UInt32(truncatingIfNeeded: length) << 8 | UInt32(FrameType.headers.rawValue), at: start)
+    guard !content.isEmpty else { return finish(slot) }
+    streams[slot].unsent = content[...]
+    blocked += 1
+    send(slot)
+  }
+
+  /// Sends what the windows allow of an answer's content.
+  private mutating func send(_ slot: Int) {
+    let number = streams[slot].number
+    var rest = streams[slot].unsent
+    while !rest.isEmpty {
+      let count = min(rest.count, sendWindow, streams[slot].sendWindow, peer.maximumFrameSize)
+      guard count > 0 else {
+        streams[slot].unsent = rest
+        return
+      }
+      let part = Array(rest.prefix(count))
+      output.writeFrame(.data, flags: count == rest.count ? .endStream : [], stream: number, part.rawBytes)
+      // Clients give a window back on the stream and on the connection.
+      floods.windowUpdates.add(2, options.floods.windowUpdates)
+      sendWindow -= count
+      streams[slot].sendWindow -= count
+      rest = rest.dropFirst(count)
+    }
+    blocked -= 1
+    streams[slot].unsent = []
+    finish(slot)
+  }
+
+  /// Sends what waited for a window.
+  mutating func sendBlocked() {
+    guard blocked > 0, sendWindow > 0 else { return }
+    for slot in streams.inOrder() where !streams[slot].unsent.isEmpty {
+      guard sendWindow > 0 else { return }
+      send(slot)
+    }
+  }
+
+  /// The answer is written.
+  private mutating func finish(_ slot: Int) {
+    guard streams[slot].isClientOpen else { return close(slot) }
+    // The rest of the request is not wanted (RFC 9113 section 8.1).
+    writeReset(streams[slot].number, .noError)
+    close(slot, isReset: true)
+  }
+}
+
+/// The fields of an answer, as literals that are not inserted into the table.
+extension ByteWriter {
+  /// Writes a field.
+  package mutating func writeField(_ name: StaticString, _ value: RawSpan) {
+    writeField(name, length: value.byteCount)
+    write(value)
+  }
+
+  /// Writes a field up to its value, which has to follow.
+  package mutating func writeField(_ name: StaticString, length: Int) {
+    write(0 as UInt8)
+    HPACKInteger.write(name.utf8CodeUnitCount, prefix: 7, pattern: 0, to: &self)
+    write(name)
+    HPACKInteger.write(length, prefix: 7, pattern: 0, to: &self)
+  }
+
+  fileprivate mutating func write(status: Int) {
+    // Those that the static table has.
+    switch status {
+    case 200: write(0x88 as UInt8)
+    case 204: write(0x89 as UInt8)
+    case 206: write(0x8a as UInt8)
+    case 304: write(0x8b as UInt8)
+    case 400: write(0x8c as UInt8)
+    case 404: write(0x8d as UInt8)
+    case 500: write(0x8e as UInt8)
+    default:
+      // The name of index 8, and the value.
+      write(0x08 as UInt8)
+      write(3 as UInt8)
+      for place in [100, 10, 1] { write(UInt8(0x30 + status / place % 10)) }
+    }
+  }
+}

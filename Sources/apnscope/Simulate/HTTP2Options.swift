@@ -1,0 +1,122 @@
+import ArgumentParser
+import Bytes
+import CommandFiles
+import GatewaySimulator
+import HTTP2Server
+import ProviderAPI
+import TLSFoundation
+import TLSTransport
+
+extension HTTP2Service.Trust: ExpressibleByArgument {}
+extension ServerOptions.Excess: ExpressibleByArgument {}
+
+/// The HTTP/2 provider API.
+struct HTTP2Options: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Serve the HTTP/2 provider API at this address: over TLS with and without ALPN, with --plain in cleartext (h2c). The binary gateway then runs only with --gateway.",
+      valueName: "host:port"), transform: ListeningAddress.parse)
+  var http2: ListeningAddress?
+
+  @Option(
+    help: ArgumentHelp(
+      "Whom HTTP/2 trusts: any, who shows a certificate, for its topics, or who shows a provider token. Default: token with --provider-key, else any.",
+      valueName: "whom"))
+  var trust: HTTP2Service.Trust?
+
+  @Option(
+    help: ArgumentHelp(
+      "A key that verifies provider tokens: a file in PEM, public or private (.p8), and the key's and the team's identifiers, which default to those of AuthKey_ID.p8 and to any. Repeatable.",
+      valueName: "file"), completion: .file(extensions: ["p8", "pem"]))
+  var providerKey: [String] = []
+
+  @Option(
+    help: ArgumentHelp("SETTINGS_MAX_CONCURRENT_STREAMS; with tokens 1 until the first good one.", valueName: "count"))
+  var streams = 1_000
+
+  @Option(help: ArgumentHelp("What a stream above this limit gets.", valueName: "what"))
+  var excessStreams = ServerOptions.Excess.refused
+
+  @Flag(help: "Answers that accept have an apns-unique-id, as those of the sandbox.")
+  var sandbox = false
+
+  @Option(
+    help: ArgumentHelp(
+      "A rule of HTTP/2 that Apple does not document, as NAME=VALUE. \(Self.rules). REASON is any documented reason. Repeatable.",
+      valueName: "rule"))
+  var http2Rule: [String] = []
+
+  private static let rules = ServingRule.all.map { "\($0.name): \($0.summary), \($0.values.joined(separator: "|"))" }
+    .joined(separator: "; ")
+
+  func validate() throws {
+    guard (1...1_000_000).contains(streams) else {
+      throw ValidationError("--streams must be 1 to 1000000 (got \(streams)).")
+    }
+    _ = try servingRules()
+  }
+
+  /// Requirements of options that a file of settings may meet instead of the command line.
+  func requireCompanions() throws {
+    if http2 == nil, trust != nil || !providerKey.isEmpty || sandbox || !http2Rule.isEmpty {
+      throw ValidationError("--trust, --provider-key, --sandbox and --http2-rule need --http2.")
+    }
+    if trust == .token, providerKey.isEmpty {
+      throw ValidationError("--trust token needs --provider-key: without a key no signature can be verified.")
+    }
+    if let trust, trust != .token, !providerKey.isEmpty {
+      throw ValidationError("--provider-key needs --trust token, not \(trust.rawValue).")
+    }
+  }
+
+  private func servingRules() throws -> ServingRules {
+    var rules = ServingRules()
+    for text in http2Rule {
+      let pair = text.split(separator: "=", maxSplits: 1).map(String.init)
+      guard pair.count == 2, ServingRule.apply(pair[0], pair[1], to: &rules) else {
+        throw ValidationError("--http2-rule takes \(Self.rules), not '\(text)'.")
+      }
+    }
+    return rules
+  }
+
+  /// - Parameter context: makes the TLS context for this trust; `nil` in cleartext.
+  func apply(to options: inout SimulatorOptions, _ context: (HTTP2Service.Trust) throws -> TLSContext?) throws {
+    guard let http2 else { return }
+    var service = HTTP2Service(address: http2.address)
+    service.trust = trust ?? (providerKey.isEmpty ? .any : .token)
+    service.providerKeys = try providerKey.map { try Self.key($0) }
+    service.rules = try servingRules()
+    service.session.streamLimit = streams
+    service.session.maximumOpenStreams = max(service.session.maximumOpenStreams, streams)
+    service.session.excess = excessStreams
+    service.isSandbox = sandbox
+    service.tls = try context(service.trust)
+    options.http2 = service
+  }
+
+  /// Files of keys that are read.
+  var files: [String] { providerKey.map { String($0.split(separator: ",", omittingEmptySubsequences: false)[0]) } }
+
+  private static func key(_ text: String) throws -> ProviderKey {
+    let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count <= 3, !parts[0].isEmpty else {
+      throw ValidationError("--provider-key takes FILE, FILE,KEY or FILE,KEY,TEAM, not '\(text)'.")
+    }
+    let name = parts[0].split(separator: "/").last.map(String.init) ?? ""
+    let standard = name.hasPrefix("AuthKey_") && name.hasSuffix(".p8") ? String(name.dropFirst(8).dropLast(3)) : nil
+    let bytes: [UInt8]
+    do {
+      bytes = try WholeFile.read(parts[0], maximumLength: 1 << 16)
+    } catch {
+      complain("\(parts[0]): \(error)")
+      throw ExitStatus.cannotOpen
+    }
+    guard let key = ES256Key(pem: bytes) else {
+      complain("\(parts[0]): no key on the curve P-256 in PEM without a pass phrase")
+      throw ExitStatus.damaged
+    }
+    func identifier(_ place: Int) -> String? { parts.count > place && !parts[place].isEmpty ? parts[place] : nil }
+    return ProviderKey(key: key, keyID: identifier(1) ?? standard, teamID: identifier(2))
+  }
+}

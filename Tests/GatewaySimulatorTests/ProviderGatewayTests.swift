@@ -1,0 +1,368 @@
+import Bytes
+import HTTP2
+import ProviderAPI
+import TLSFoundation
+import TestSupport
+import Testing
+
+@testable import GatewaySimulator
+
+/// The rules of the HTTP/2 provider API, as conversations.
+@Suite("The HTTP/2 provider API")
+struct ProviderGatewayTests {
+  @Test("A right notification is accepted, its apns-id echoed, or made") func accepted() {
+    let conversation = HTTP2Conversation()
+    let identifier = "eabeae54-14a8-11e5-b60b-1697f925ec7b"
+    #expect(conversation.push(["apns-id": identifier]).fields == [":status": "200", "apns-id": identifier])
+    let made = conversation.push()
+    #expect(made.status == 200)
+    #expect(
+      made.fields["apns-id"]?.wholeMatch(of: #/[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[89AB][0-9A-F]{3}-[0-9A-F]{12}/#)
+        != nil)
+    #expect(conversation.push().fields["apns-id"] != made.fields["apns-id"])
+    let sandbox = HTTP2Conversation { $0.isSandbox = true }
+    #expect(sandbox.push().fields["apns-unique-id"]?.utf8.count == 36)
+    #expect(sandbox.push(["apns-topic": nil]).fields["apns-unique-id"] == nil)
+    #expect(conversation.violations.isEmpty)
+  }
+
+  /// A field's value, or none, and the reason of the rejection; `nil`: it is accepted.
+  static let fields: [(name: String, value: String?, reason: String?)] = [
+    (":path", "/", "BadPath"), (":path", "/3/devices/\(HTTP2Conversation.token)", "BadPath"),
+    (":path", "/4/broadcasts/apps/com.example.app", "BadPath"), (":method", "GET", "MethodNotAllowed"),
+    (":method", "PUT", "MethodNotAllowed"), (":path", "/3/device/", "MissingDeviceToken"),
+    (":path", "/3/device/xyz", "BadDeviceToken"), (":path", "/3/device/0f0", "BadDeviceToken"),
+    (":path", "/3/device/" + String(repeating: "0f", count: 101), "BadDeviceToken"),
+    (":path", "/3/device/" + String(repeating: "0f", count: 100), nil), (":path", "/3/device/0F", nil),
+    (":path", "/3/device/0bad0bad0bad0bad" + String(repeating: "0f", count: 24), "BadDeviceToken"),
+    ("apns-id", "1", "BadMessageId"), ("apns-id", "eabeae54-14a8-11e5-b60b-1697f925ec7g", "BadMessageId"),
+    ("apns-id", "eabeae54014a8-11e5-b60b-1697f925ec7b", "BadMessageId"),
+    ("apns-id", "EABEAE54-14A8-11E5-B60B-1697F925EC7B", nil), ("apns-expiration", "", "BadExpirationDate"),
+    ("apns-expiration", "soon", "BadExpirationDate"), ("apns-expiration", "-1", "BadExpirationDate"),
+    ("apns-expiration", "0", nil), ("apns-expiration", "1767225600", nil), ("apns-priority", "0", "BadPriority"),
+    ("apns-priority", "7", "BadPriority"), ("apns-priority", "high", "BadPriority"), ("apns-priority", "1", nil),
+    ("apns-priority", "5", nil), ("apns-priority", "10", nil),
+    ("apns-collapse-id", String(repeating: "x", count: 65), "BadCollapseId"),
+    ("apns-collapse-id", String(repeating: "x", count: 64), nil), ("apns-push-type", "alarm", "InvalidPushType"),
+    ("apns-push-type", nil, nil), ("apns-topic", nil, "MissingTopic"), ("apns-topic", "", "MissingTopic"),
+    ("apns-topic", "com example", "BadTopic"), ("apns-topic", String(repeating: "x", count: 256), "BadTopic"),
+    ("apns-topic", "com.example.app.voip", "DeviceTokenNotForTopic"),
+    ("apns-push-type", "voip", "DeviceTokenNotForTopic"), ("apns-push-type", "background", nil),
+    ("apns-push-type", "mdm", nil),
+  ]
+
+  @Test("Each field has its rule and its reason", arguments: fields)
+  func field(name: String, value: String?, reason: String?) {
+    let conversation = HTTP2Conversation()
+    let answer = conversation.push([name: value])
+    #expect(answer.reason == reason)
+    #expect(answer.status == reason.flatMap { ProviderReason(rawValue: $0).documentedStatus } ?? 200)
+    #expect(answer.fields["content-type"] == (reason == nil ? nil : "application/json"))
+    let counts = conversation.takeCounts()
+    #expect(counts.received + counts.otherRequests == 1)
+    #expect(counts.received == counts.accepted + counts.rejections)
+    // The connection goes on.
+    #expect(conversation.push().status == 200)
+  }
+
+  @Test(
+    "A repeated field is named as such, before what is wrong with it",
+    arguments: [
+      "apns-id", "apns-topic", "apns-push-type", "apns-expiration", "apns-priority", "apns-collapse-id",
+      "authorization",
+    ])
+  func duplicates(name: String) {
+    let answer = HTTP2Conversation().push([name: "x"], more: [(name, "x")])
+    #expect(answer.reason == "DuplicateHeaders")
+    #expect(answer.status == 400)
+  }
+
+  static let types: [(type: String, topic: String)] = [
+    ("alert", ""), ("background", ""), ("location", ".location-query"), ("voip", ".voip"),
+    ("complication", ".complication"), ("fileprovider", ".pushkit.fileprovider"), ("mdm", ""),
+    ("liveactivity", ".push-type.liveactivity"), ("pushtotalk", ".voip-ptt"), ("widgets", ".push-type.widgets"),
+    ("controls", ".push-type.controls"),
+  ]
+
+  @Test("Each push type needs its topic", arguments: types) func suffix(type: String, topic: String) {
+    let conversation = HTTP2Conversation()
+    #expect(conversation.push(["apns-push-type": type, "apns-topic": "com.example.app" + topic]).status == 200)
+    let wrong = topic.isEmpty ? ".voip" : ""
+    let answer = conversation.push(["apns-push-type": type, "apns-topic": "com.example.app" + wrong])
+    #expect(answer.reason == (type == "mdm" ? nil : "DeviceTokenNotForTopic"))
+  }
+
+  @Test(
+    "Payloads are as long as their type allows, and not empty",
+    arguments: [
+      (0, "alert", "PayloadEmpty"), (1, "alert", nil), (4_096, "alert", nil), (4_097, "alert", "PayloadTooLarge"),
+      (5_120, "voip", nil), (5_121, "voip", "PayloadTooLarge"), (100_000, "voip", "PayloadTooLarge"),
+    ])
+  func payload(length: Int, type: String, reason: String?) {
+    let answer = HTTP2Conversation().push(
+      ["apns-push-type": type, "apns-topic": type == "voip" ? "a.voip" : "a"],
+      content: [UInt8](repeating: 0x20, count: length))
+    #expect(answer.reason == reason)
+    #expect(answer.status == (reason == nil ? 200 : reason == "PayloadEmpty" ? 400 : 413))
+  }
+
+  @Test("Of several faults the first in the documented order is named") func order() {
+    let conversation = HTTP2Conversation(.token)
+    var changes: [String: String?] = [
+      ":path": "/3/device/x", "apns-id": "x", "apns-expiration": "x", "apns-priority": "x", "apns-push-type": "x",
+      "apns-collapse-id": String(repeating: "x", count: 65), "apns-topic": "x y",
+    ]
+    #expect(conversation.push(changes, content: []).reason == "MissingProviderToken")
+    let trusted = HTTP2Conversation()
+    for (name, right, reason) in [
+      (":path", "/3/device/0f", "BadDeviceToken"), ("apns-id", "eabeae54-14a8-11e5-b60b-1697f925ec7b", "BadMessageId"),
+      ("apns-expiration", "0", "BadExpirationDate"), ("apns-priority", "10", "BadPriority"),
+      ("apns-push-type", "alert", "InvalidPushType"), ("apns-collapse-id", "x", "BadCollapseId"),
+    ] {
+      #expect(trusted.push(changes, content: []).reason == reason)
+      changes[name] = right
+    }
+    changes["apns-topic"] = "com example"
+    #expect(trusted.push(changes, content: []).reason == "BadTopic")
+    changes["apns-topic"] = "com.example"
+    #expect(trusted.push(changes, content: []).reason == "PayloadEmpty")
+    #expect(trusted.push(changes).status == 200)
+  }
+
+  // MARK: rules that Apple does not document
+
+  static let rules: [(rule: String, value: String, changes: [String: String?], reason: String?)] = [
+    ("missing-push-type", "InvalidPushType", ["apns-push-type": nil], "InvalidPushType"),
+    ("unknown-push-type", "accept", ["apns-push-type": "alarm"], nil),
+    ("topic-suffix", "accept", ["apns-push-type": "voip"], nil),
+    ("topic-suffix", "BadTopic", ["apns-push-type": "voip"], "BadTopic"),
+    ("background-priority", "BadPriority", ["apns-push-type": "background", "apns-priority": "10"], "BadPriority"),
+    ("background-priority", "accept", ["apns-push-type": "background", "apns-priority": "10"], nil),
+    ("token-bytes", "32", [":path": "/3/device/0f"], "BadDeviceToken"),
+    ("token-bytes", "1..200", [":path": "/3/device/" + String(repeating: "0f", count: 101)], nil),
+    ("apns-id-case", "lower", ["apns-id": "EABEAE54-14A8-11E5-B60B-1697F925EC7B"], "BadMessageId"),
+  ]
+
+  @Test("Each rule that is not documented can be chosen", arguments: rules)
+  func rule(rule: String, value: String, changes: [String: String?], reason: String?) {
+    let conversation = HTTP2Conversation { #expect(ServingRule.apply(rule, value, to: &$0.rules)) }
+    #expect(conversation.push(changes).reason == reason)
+  }
+
+  @Test("The first value of each rule is its default; others that it does not take are refused") func ruleTable() {
+    for rule in ServingRule.all {
+      var rules = ServingRules()
+      #expect(ServingRule.apply(rule.name, rule.values[0], to: &rules), "\(rule.name)")
+      #expect(rules == ServingRules(), "\(rule.name)")
+      #expect(!ServingRule.apply(rule.name, "nonsense", to: &rules), "\(rule.name)")
+    }
+    var rules = ServingRules()
+    #expect(!ServingRule.apply("nonsense", "accept", to: &rules))
+    #expect(ServingRule.apply("content-type", "none", to: &rules))
+    let conversation = HTTP2Conversation { $0.rules.sendsContentType = false }
+    #expect(conversation.push(["apns-id": "x"]).fields["content-type"] == nil)
+  }
+
+  // MARK: certificates
+
+  @Test("A certificate allows its topics, and one topic is the default") func certificate() {
+    let one = HTTP2Conversation(.certificate(["com.example.app"]))
+    #expect(one.push(["apns-topic": nil]).status == 200)
+    #expect(one.push().status == 200)
+    #expect(one.push(["apns-topic": "com.example.other"]).reason == "TopicDisallowed")
+    let two = HTTP2Conversation(.certificate(["com.example.app", "com.example.app.voip"]))
+    #expect(two.push(["apns-topic": nil]).reason == "MissingTopic")
+    #expect(two.push(["apns-topic": "com.example.app.voip", "apns-push-type": "voip"]).status == 200)
+    // With a certificate a provider token is ignored.
+    #expect(two.push(["authorization": "bearer x.y.z"]).status == 200)
+    let none = HTTP2Conversation(.certificate(nil))
+    #expect(none.push().reason == "MissingProviderToken")
+    #expect(none.push().status == 403)
+  }
+
+  // MARK: provider tokens
+
+  private static let second = HTTP2Conversation.start / 1_000
+
+  private static func trusting(
+    _ key: SigningKey, keyID: String? = "KEY4567890", teamID: String? = "TEAM567890",
+    _ configure: @escaping (inout HTTP2Service) -> Void = { _ in }
+  ) throws -> HTTP2Conversation {
+    let verifier = try #require(ES256Key(pem: key.publicPEM))
+    return HTTP2Conversation(.token) {
+      $0.providerKeys = [ProviderKey(key: verifier, keyID: keyID, teamID: teamID)]
+      configure(&$0)
+    }
+  }
+
+  @Test("Signatures are verified, raw and in DER", arguments: [false, true]) func signatures(isDER: Bool) throws {
+    let (key, other) = (try SigningKey(), try SigningKey())
+    for number in 0..<20 {
+      let conversation = try Self.trusting(key)
+      // Numbers with leading zeros are among those of many tokens.
+      let token = try key.token(issuedAt: "\(Self.second - Int64(number))", isDER: isDER)
+      #expect(conversation.push(["authorization": token]).status == 200)
+      let foreign = try other.token(issuedAt: "\(Self.second)", isDER: isDER)
+      #expect(conversation.push(["authorization": foreign]).reason == "InvalidProviderToken")
+      #expect(conversation.tokens.map(\.keyID) == ["KEY4567890"])
+    }
+  }
+
+  @Test("What is no token of the key is rejected, and its reason said") func wrongTokens() throws {
+    let key = try SigningKey()
+    let now = "\(Self.second)"
+    let right = try key.token(issuedAt: now)
+    let cases: [(String, String)] = [
+      ("bearer x", "InvalidProviderToken"), ("Basic x", "InvalidProviderToken"), (right + "A", "InvalidProviderToken"),
+      (String(right.dropLast(4)), "InvalidProviderToken"),
+      (try key.token(issuedAt: now, algorithm: "none"), "InvalidProviderToken"),
+      (try key.token(keyID: "OTHER67890", issuedAt: now), "InvalidProviderToken"),
+      (try key.token(teamID: "OTHER67890", issuedAt: now), "InvalidProviderToken"),
+      (try key.token(issuedAt: "\"soon\""), "InvalidProviderToken"),
+      (try key.token(issuedAt: "\(Self.second - 3_601)"), "ExpiredProviderToken"),
+      (try key.token(issuedAt: "\(Self.second + 61)"), "ExpiredProviderToken"),
+    ]
+    for (token, reason) in cases {
+      let conversation = try Self.trusting(key)
+      #expect(conversation.push(["authorization": token]).reason == reason, "\(token.prefix(20))")
+      #expect(conversation.push(["authorization": right]).status == 200)
+    }
+    #expect(try Self.trusting(key).push().reason == "MissingProviderToken")
+  }
+
+  @Test("The time of issue is a number, a fraction, or a string", arguments: ["", ".25", "s"])
+  func timeForms(form: String) throws {
+    let key = try SigningKey()
+    let token = try key.token(issuedAt: form == "s" ? "\"\(Self.second)\"" : "\(Self.second)\(form)")
+    #expect(try Self.trusting(key).push(["authorization": token]).status == 200)
+    let strict = try Self.trusting(key) { $0.rules.allowsTextTime = false }
+    #expect(strict.push(["authorization": token]).reason == (form == "s" ? "InvalidProviderToken" : nil))
+  }
+
+  @Test("A token is good for an hour, also one that was good before") func age() throws {
+    let key = try SigningKey()
+    let conversation = try Self.trusting(key)
+    let token = try key.token(issuedAt: "\(Self.second)")
+    for (minutes, status) in [(0, 200), (59, 200), (60, 200), (61, 403)] {
+      conversation.now = HTTP2Conversation.start + Int64(minutes) * 60_000
+      #expect(conversation.push(["authorization": token]).status == status)
+    }
+    let later = try key.token(issuedAt: "\(Self.second + 3_600)")
+    #expect(conversation.push(["authorization": later]).status == 200)
+  }
+
+  @Test("A token that comes less than 20 minutes after another one is too early") func renewal() throws {
+    let key = try SigningKey()
+    let conversation = try Self.trusting(key)
+    let tokens = try (0..<3).map { try key.token(issuedAt: "\(Self.second + Int64($0))") }
+    #expect(conversation.push(["authorization": tokens[0]]).status == 200)
+    let early = conversation.push(["authorization": tokens[1]])
+    #expect(early.status == 429)
+    #expect(early.reason == "TooManyProviderTokenUpdates")
+    // The first one is still in use.
+    #expect(conversation.push(["authorization": tokens[0]]).status == 200)
+    conversation.now += 1_200_000
+    #expect(conversation.push(["authorization": tokens[1]]).status == 200)
+    #expect(conversation.push(["authorization": tokens[2]]).status == 429)
+    #expect(conversation.tokens.count == 2)
+    let lax = try Self.trusting(key) { $0.rules.checksRenewal = false }
+    for token in tokens { #expect(lax.push(["authorization": token]).status == 200) }
+  }
+
+  @Test("A connection is of one team and one key") func related() throws {
+    let key = try SigningKey()
+    let conversation = try Self.trusting(key, keyID: nil, teamID: nil)
+    let now = "\(Self.second)"
+    #expect(conversation.push(["authorization": try key.token(issuedAt: now)]).status == 200)
+    let otherKey = try key.token(keyID: "OTHER67890", issuedAt: now)
+    #expect(conversation.push(["authorization": otherKey]).reason == "UnrelatedKeyIdInToken")
+    let otherTeam = try key.token(teamID: "OTHER67890", issuedAt: now)
+    #expect(conversation.push(["authorization": otherTeam]).reason == "InvalidProviderToken")
+  }
+
+  @Test("One stream until the first good token, then as many as told") func streamLimit() throws {
+    let key = try SigningKey()
+    let conversation = try Self.trusting(key) { $0.session.streamLimit = 500 }
+    #expect(conversation.limits == [1])
+    conversation.push(["authorization": "bearer x.y.z"])
+    #expect(conversation.limits == [1])
+    let token = try key.token(issuedAt: "\(Self.second)")
+    conversation.push(["authorization": token])
+    conversation.push(["authorization": token])
+    #expect(conversation.limits == [1, 500])
+    #expect(HTTP2Conversation { $0.session.streamLimit = 500 }.limits == [500])
+  }
+
+  @Test("More tokens than are remembered are verified each") func manyTokens() throws {
+    let key = try SigningKey()
+    let conversation = try Self.trusting(key) {
+      $0.maximumTokens = 3
+      $0.rules.checksRenewal = false
+    }
+    for number in 0..<10 {
+      let token = try key.token(issuedAt: "\(Self.second + Int64(number))")
+      #expect(conversation.push(["authorization": token]).status == 200)
+      #expect(conversation.push(["authorization": "bearer x.y.\(number)"]).status == 403)
+    }
+  }
+
+  // MARK: devices and rules of --reject
+
+  @Test("Devices: offline ones wait, unknown ones are rejected, uninstalled ones have a time") func devices() throws {
+    let tokens = (1...3).map { [UInt8](repeating: UInt8($0), count: 32) }
+    var population = DevicePopulation()
+    for (token, device) in zip(tokens, [Device.offline, .unknown, .uninstalled]) {
+      population.change(token.rawBytes, to: device)
+    }
+    let store = StoredNotifications(.init())
+    let conversation = HTTP2Conversation(devices: population, store: store)
+    func path(_ number: Int) -> String { "/3/device/" + String(repeating: "0\(number)", count: 32) }
+    #expect(conversation.push([":path": path(1)]).status == 200)
+    #expect(conversation.push([":path": path(1), "apns-expiration": "0"]).status == 200)
+    #expect(store.counts(now: conversation.now).stored == 1)
+    #expect(store.counts(now: conversation.now).expired == 1)
+    #expect(conversation.push([":path": path(2)]).reason == "BadDeviceToken")
+    let gone = conversation.push([":path": path(3)])
+    #expect(gone.status == 410)
+    #expect(gone.content == #"{"reason":"Unregistered","timestamp":42000}"#)
+    #expect(conversation.push([":path": path(4)]).status == 200)
+    let counts = conversation.takeCounts()
+    #expect(counts.received == 5)
+    #expect(counts.accepted == 3)
+    #expect(counts.offline == 2)
+    #expect(counts.rejected == [.badDeviceToken: 1, .unregistered: 1])
+  }
+
+  @Test("Rules of --reject: every n-th, with its reason and status") func rejections() {
+    var rule = Behavior.RejectionRule(.every(3), topic: "com.example.app")
+    (rule.reason, rule.httpStatus) = (ProviderReason(rawValue: "TooManyRequests"), 429)
+    var behavior = Behavior()
+    behavior.rejections = [rule]
+    let conversation = HTTP2Conversation(behavior: behavior)
+    let statuses = (0..<6).map { _ in conversation.push().status }
+    #expect(statuses == [200, 200, 429, 200, 200, 429])
+    #expect((0..<4).map { _ in conversation.push(["apns-topic": "other"]).status } == [200, 200, 200, 200])
+  }
+
+  @Test("An answer that waits for a window and is not taken counts as such, and its request once") func cutAnswer() {
+    let conversation = HTTP2Conversation()
+    var writer = ByteWriter()
+    writer.writeSettings([Setting(.initialWindowSize, 0)])
+    conversation.send(Array(copying: writer.bytes))
+    #expect(conversation.push(["apns-priority": "7"]).content.isEmpty)
+    writer.removeAll()
+    writer.writeReset(.cancel, stream: 1)
+    conversation.send(Array(copying: writer.bytes))
+    let counts = conversation.takeCounts()
+    #expect(counts.received == 1)
+    #expect(counts.rejected == [.badPriority: 1])
+    #expect(counts.unanswered == 1)
+    #expect(counts.incomplete == 0)
+  }
+
+  @Test("Topics of a connection have a limit") func topics() {
+    let conversation = HTTP2Conversation { $0.maximumTopics = 2 }
+    #expect((0..<3).map { conversation.push(["apns-topic": "t\($0)"]).status } == [200, 200, 503])
+    #expect(conversation.push(["apns-topic": "t1"]).status == 200)
+  }
+}
