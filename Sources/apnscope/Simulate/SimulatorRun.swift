@@ -160,7 +160,8 @@ struct SimulatorRun {
     recording.dissection.limits = options.rules.limits
     recording.historyBytes = keepsHistory ? command.control.maxHistory.bytes : nil
     recording.plainTopic = options.plainTopic
-    return GatewayRecorder(into: output, source: "gateway \(options.gateway)", options: recording)
+    let source = options.gateway.map { "gateway \($0)" } ?? "gateway"
+    return GatewayRecorder(into: output, source: source, options: recording)
   }
 
   private func recorderOutput() throws -> RecorderOutput? {
