@@ -1,4 +1,7 @@
+import HTTP2
+import HTTP2Server
 import Measurement
+import ProviderAPI
 import PushModel
 import Testing
 
@@ -20,19 +23,30 @@ struct TallyTests {
       [.status(BinaryStatus(rawValue: 8)): 22 * factor, .status(BinaryStatus(rawValue: 7)): 23 * factor],
       [.status(BinaryStatus(rawValue: 8)): 24 * factor]
     )
+    tally.http2Connections = 25 * factor
+    var served = ServedCounts()
+    (served.received, served.accepted, served.discarded) = (26 * factor, 27 * factor, 28 * factor)
+    (served.offline, served.incomplete, served.unanswered) = (29 * factor, 30 * factor, 31 * factor)
+    (served.otherRequests, served.successes, served.goAways) = (32 * factor, 33 * factor, 34 * factor)
+    (served.resetsSent, served.resetsReceived, served.pings) = (35 * factor, 36 * factor, 37 * factor)
+    (served.rejected, served.answers) = ([.badTopic: 38 * factor], [400: 39 * factor])
+    (served.violations, served.floods) = ([.connectionPreface: 40 * factor], [.pings: 41 * factor])
+    tally.served = served
     return tally
   }
 
-  private static func numbers(_ tally: Tally) -> [Int] {
-    Mirror(reflecting: tally).children.flatMap { child -> [Int] in
-      if let counts = child.value as? [Rejection: Int] { return counts.sorted { $0.key < $1.key }.map(\.value) }
-      return (child.value as? Int).map { [$0] } ?? []
+  private static func numbers(_ counts: Any) -> [Int] {
+    Mirror(reflecting: counts).children.flatMap { child -> [Int] in
+      if let number = child.value as? Int { return [number] }
+      if child.value is ServedCounts { return numbers(child.value) }
+      // Keys of one kind have numbers in any order.
+      return (child.value as? [AnyHashable: Int])?.values.sorted() ?? []
     }
   }
 
   @Test("Every number is added")
   func sums() {
-    #expect(Set(Self.numbers(Self.tally(1))) == Set(1...24) && Self.numbers(Self.tally(1)).count == 24)
+    #expect(Set(Self.numbers(Self.tally(1))) == Set(1...41) && Self.numbers(Self.tally(1)).count == 41)
     #expect(Self.numbers(Tally()).allSatisfy { $0 == 0 })
     var sum = Self.tally(1)
     sum += Self.tally(2)
