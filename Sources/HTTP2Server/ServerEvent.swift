@@ -27,7 +27,7 @@ package enum RefusalCause: Sendable, Hashable {
   case goAway
 }
 
-/// What a client did.
+/// An event on a connection, caused by its client.
 package enum ServerEvent: Sendable, Equatable {
   /// A request began; its fields are in `ServerSession.fields` until the next event.
   case began(ServerStream)

@@ -1,8 +1,8 @@
 import HTTP2
 
-/// What a server session announces, allows and keeps. All limits on what a client can make it do are here.
+/// The settings of a server session, and all limits on a client's use of it.
 package struct ServerOptions: Sendable, Equatable {
-  /// What happens to a stream above the limit on open streams.
+  /// The answer to a stream above the limit on open streams.
   package enum Excess: String, Sendable, CaseIterable {
     /// RST_STREAM with REFUSED_STREAM: the request may be repeated.
     case refused
@@ -69,7 +69,7 @@ package struct Allowance: Sendable, Equatable {
   package init(burst: Int, perSecond: Int) { (self.burst, self.perSecond) = (burst, perSecond) }
 }
 
-/// What a client did too often.
+/// A kind of frames of which a client sent too many.
 package enum Flood: String, Sendable, CaseIterable {
   case resets, settings, pings
   case emptyFrames = "empty_frames"

@@ -174,11 +174,11 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     totals.accepted += counts.accepted
     totals.rejections += counts.rejections
     totals.discarded += counts.discarded
-    for token in gateway.takeAcceptedTokens() {
-      let isRenewal = gateway.tokens.renewals > renewals
+    for token in gateway.takeAcceptedTokens() { shared.providerTokens.add(token, now: shared.wallClock.nanoseconds()) }
+    if gateway.tokens.renewals > renewals {
+      // One read may have several.
+      shared.providerTokens.addRenewals(gateway.tokens.renewals - renewals)
       renewals = gateway.tokens.renewals
-      let now = shared.wallClock.nanoseconds()
-      shared.providerTokens.add(token, isRenewal: isRenewal, now: now)
     }
   }
   private var renewals = 0
@@ -195,7 +195,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    // What is not read cannot be answered: the answers that wait are those of one read.
+    // Requests that are not read get no answer: the answers that wait are those of one read.
     if context.channel.isWritable { resume(.output) } else { pause(.output) }
     context.fireChannelWritabilityChanged()
   }

@@ -9,9 +9,9 @@ public struct HTTP2Service: Sendable {
   public enum Trust: String, Sendable, CaseIterable {
     /// Everybody; an `authorization` is not looked at.
     case any
-    /// Who shows a certificate, for the topics that it names.
+    /// A client with a certificate, for the topics that it names.
     case certificate
-    /// Who shows a provider token that one of `providerKeys` has signed.
+    /// A client with a provider token that one of `providerKeys` has signed.
     case token
   }
 

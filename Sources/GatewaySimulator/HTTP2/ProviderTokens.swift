@@ -26,6 +26,8 @@ struct ProviderTokens: Sendable {
     var issuedAt = 0
     /// `nil`: the signature is right.
     var fault: ProviderReason?
+    /// The connection has accepted it before.
+    var wasAccepted = false
   }
 
   private let keys: [ProviderKey]
@@ -57,7 +59,7 @@ struct ProviderTokens: Sendable {
       entry = before
     } else {
       entry = self.entry(value, digest)
-      // Whoever sends more than are remembered has each verified again.
+      // A client that sends more tokens than are remembered has each verified again.
       if known.count >= limit { known = [:] }
       known[digest] = entry
     }
@@ -90,18 +92,24 @@ struct ProviderTokens: Sendable {
     let age = now - entry.issuedAt
     if age > ServingRules.longestTokenAge || age < -rules.clockSkew { return .expiredProviderToken }
     guard let current else {
-      self.current = (entry, now)
-      accepted.append(entry)
+      use(entry, now)
       return nil
     }
     if current.entry.digest == entry.digest { return nil }
     if current.entry.teamID != entry.teamID { return .invalidProviderToken }
     if current.entry.keyID != entry.keyID { return .unrelatedKeyID }
     if rules.checksRenewal, now - current.since < ServingRules.shortestRenewal { return .tooManyProviderTokenUpdates }
-    self.current = (entry, now)
     renewals += 1
-    accepted.append(entry)
+    use(entry, now)
     return nil
+  }
+
+  /// Without the rule about renewals a client may return to a token: it is told of once, as long as it is remembered.
+  private mutating func use(_ entry: Entry, _ now: Int) {
+    current = (entry, now)
+    guard known[entry.digest]?.wasAccepted != true else { return }
+    known[entry.digest]?.wasAccepted = true
+    accepted.append(entry)
   }
 
   /// The tokens that were accepted for the first time since the last call.
@@ -114,7 +122,7 @@ struct ProviderTokens: Sendable {
 
 /// The provider tokens that all connections of a simulator have accepted, for the ledger.
 ///
-/// Shared by all event loops; accessed when a connection accepts a token for the first time.
+/// Shared by all event loops; accessed when a connection accepts another token.
 final class ProviderTokenBook: Sendable {
   private struct Book {
     var tokens: [Ledger.HTTP2.ProviderToken] = []
@@ -128,10 +136,11 @@ final class ProviderTokenBook: Sendable {
 
   init(limit: Int) { self.limit = limit }
 
+  func addRenewals(_ count: Int) { book.withLock { $0.renewals += count } }
+
   /// - Parameter now: nanoseconds since 1970.
-  func add(_ entry: ProviderTokens.Entry, isRenewal: Bool, now: Int64) {
+  func add(_ entry: ProviderTokens.Entry, now: Int64) {
     book.withLock { book in
-      if isRenewal { book.renewals += 1 }
       if let place = book.places[entry.digest] {
         book.tokens[place].connections += 1
         return
