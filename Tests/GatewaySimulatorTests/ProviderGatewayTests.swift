@@ -267,6 +267,9 @@ struct ProviderGatewayTests {
     #expect(conversation.tokens.count == 2)
     let lax = try Self.trusting(key) { $0.rules.checksRenewal = false }
     for token in tokens { #expect(lax.push(["authorization": token]).status == 200) }
+    // Back to tokens that were used before: they are told of once.
+    for token in tokens { #expect(lax.push(["authorization": token]).status == 200) }
+    #expect(lax.tokens.count == 3)
   }
 
   @Test("A connection is of one team and one key") func related() throws {
