@@ -210,6 +210,23 @@ struct ChartTests {
     #expect(Drawing.number(1.0 / 3) == "0.3333333" && Drawing.number(-1_500) == "-1500" && Drawing.number(.nan) == "0")
   }
 
+  @Test("The script reaches every value that its axis was made for, however close the last two are")
+  func lastValue() throws {
+    var random = SplitMix64(seed: 35)
+    for _ in 0..<500 {
+      let end = Double(random.next() % 1_000_000_000_000) / 1e7
+      let ends = [0, end - 0.1176394, end].filter { $0 >= 0 }
+      let chart = Chart(
+        title: "", x: .time(bounds: 0...max(end, 1)), y: Axis("written", unit: .count),
+        marks: [.line("", ends.map { Point($0, 1) })])
+      let object = try #require(
+        try JSONSerialization.jsonObject(with: Data(Drawing(chart).dataForScript.utf8)) as? [String: Any])
+      let high = try #require((object["x"] as? [String: Any])?["high"] as? Double)
+      let points = try #require((object["series"] as? [[String: Any]])?.first?["points"] as? [Double])
+      #expect(try #require(points.dropLast().last) <= high, "\(end)")
+    }
+  }
+
   @Test("An axis of times of day has round times of day, across midnight too")
   func clock() {
     var axis = Axis.time("time of day, UTC", bounds: 0...30)

@@ -138,10 +138,15 @@ extension Drawing {
     return "{\(fields.joined(separator: ","))}"
   }
 
+  /// Digits of a place on the x axis. The axis ends with as many: a last value that is the end must not lie beyond it.
+  private static let placeDigits = 9
+
   private func json(_ axis: Axis, _ scale: Scale) -> String {
+    let low = Self.number(scale.low, digits: Self.placeDigits)
+    let high = Self.number(scale.high, digits: Self.placeDigits)
     var fields = [
-      "\"label\":\(Self.quoted(axis.label))", "\"unit\":\"\(axis.unit)\"", "\"low\":\(Self.number(scale.low))",
-      "\"high\":\(Self.number(scale.high))", "\"from\":\(n(scale.from))", "\"to\":\(n(scale.to))",
+      "\"label\":\(Self.quoted(axis.label))", "\"unit\":\"\(axis.unit)\"", "\"low\":\(low)", "\"high\":\(high)",
+      "\"from\":\(n(scale.from))", "\"to\":\(n(scale.to))",
     ]
     switch axis.layout {
     case .linear: fields.append("\"layout\":\"linear\"")
@@ -157,14 +162,14 @@ extension Drawing {
   private func json(_ mark: Mark) -> String {
     let range = min(x.low, x.high)...max(x.low, x.high)
     let points = Thinning.stretches(mark.points, over: range, buckets: Self.buckets).flatMap(\.self)
-    let numbers = points.map { "\(Self.number($0.x, digits: 9)),\(Self.number($0.y))" }.joined(separator: ",")
+    let numbers = points.map { "\(Self.number($0.x, digits: Self.placeDigits)),\(Self.number($0.y))" }
     var fields = ["\"name\":\(Self.quoted(mark.name))"]
     switch mark.shape {
     case .steps: fields.append("\"shape\":\"steps\"")
     case .bars(let width): fields.append("\"shape\":\"bars\",\"width\":\(Self.number(width))")
     default: fields.append("\"shape\":\"line\"")
     }
-    fields.append("\"points\":[\(numbers)]")
+    fields.append("\"points\":[\(numbers.joined(separator: ","))]")
     return "{\(fields.joined(separator: ","))}"
   }
 
