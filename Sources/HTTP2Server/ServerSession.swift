@@ -34,8 +34,8 @@ package struct ServerSession: ~Copyable {
   }
 
   package let options: ServerOptions
-  /// Bytes to be sent, in order. Whoever sends them removes them.
-  package var output = ByteWriter(capacity: 1 << 12)
+  /// Bytes to be sent, in order. Whoever sends them removes them. It has room for SETTINGS at first: many connections idle.
+  package var output = ByteWriter(capacity: 64)
   /// The fields of the latest `began` or `refused`.
   package internal(set) var fields = FieldList()
   package internal(set) var counts = ServerCounts()

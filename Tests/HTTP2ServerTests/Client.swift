@@ -41,8 +41,8 @@ final class Pair {
     send(Array(copying: writer.bytes))
   }
 
-  /// Sends bytes in pieces of this length.
-  func send(_ bytes: [UInt8], pieces: Int = .max) {
+  /// Sends bytes in pieces of this length; after each the session may be taken for idle.
+  func send(_ bytes: [UInt8], pieces: Int = .max, freesSpare: Bool = false) {
     var rest = bytes[...]
     while !rest.isEmpty {
       let piece = Array(rest.prefix(pieces))
@@ -51,6 +51,7 @@ final class Pair {
       offsets.client += piece.count
       unread += piece
       read()
+      if freesSpare { session.freeSpare() }
     }
   }
 

@@ -20,7 +20,10 @@ struct ServerSessionTests {
     #expect(pair.seen.violations.isEmpty)
   }
 
-  @Test("Bytes that come one by one mean the same", arguments: [1, 2, 3, 7, 23]) func drip(pieces: Int) {
+  @Test(
+    "Bytes that come one by one mean the same, also when the session frees memory between them",
+    arguments: [1, 2, 3, 7, 23], [false, true])
+  func drip(pieces: Int, freesSpare: Bool) {
     let pair = Pair(greets: false)
     var writer = ByteWriter()
     writer.writePreface()
@@ -29,9 +32,14 @@ struct ServerSessionTests {
     writer.writeFrame(.headers, flags: .endHeaders, stream: 3, block.rawBytes)
     writer.writeFrame(.data, stream: 3, Array("ab".utf8).rawBytes)
     writer.writeFrame(.data, flags: .endStream, stream: 3, Array("cde".utf8).rawBytes)
-    pair.send(Array(copying: writer.bytes), pieces: pieces)
-    #expect(pair.contents == [3: Array("abcde".utf8)])
-    #expect(pair.seen.statuses == [3: [200]])
+    // The second block refers to the first one's fields, and comes in two frames.
+    let second = pair.block(Pair.fields("/3", [("content-length", "1")]))
+    writer.writeFrame(.headers, stream: 5, Array(second.prefix(2)).rawBytes)
+    writer.writeFrame(.continuation, flags: .endHeaders, stream: 5, Array(second.dropFirst(2)).rawBytes)
+    writer.writeFrame(.data, flags: .endStream, stream: 5, Array("f".utf8).rawBytes)
+    pair.send(Array(copying: writer.bytes), pieces: pieces, freesSpare: freesSpare)
+    #expect(pair.contents == [3: Array("abcde".utf8), 5: Array("f".utf8)])
+    #expect(pair.seen.statuses == [3: [200], 5: [200]])
     #expect(pair.seen.violations.isEmpty)
   }
 

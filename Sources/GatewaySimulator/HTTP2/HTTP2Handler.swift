@@ -43,6 +43,8 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   private let openedTick: NIODeadline
   private var lastRead: NIODeadline
   private var hasRead = false
+  /// Nothing was read since memory was freed.
+  private var hasFreedSpare = false
   private var isAdmitted = false
   private var pauses: Pauses = []
   /// Memory that is counted beyond that of every connection.
@@ -310,7 +312,12 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
 
   func check(_ now: NIODeadline) {
     if hasRead || !pauses.isEmpty { lastRead = now }
+    if hasRead { hasFreedSpare = false }
     hasRead = false
+    if hasGateway, !hasFreedSpare, now - lastRead >= .seconds(1) {
+      gateway.session.freeSpare()
+      hasFreedSpare = true
+    }
     switch phase {
     case .closed: break
     case .handshake:
