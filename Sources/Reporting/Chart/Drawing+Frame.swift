@@ -102,7 +102,7 @@ extension Drawing {
         guard let place = y.inside(value) else { continue }
         add("<path class=\"u\" d=\"M\(n(layout.left)) \(n(place))H\(n(layout.right))\"/>")
         let base = place - 5 < layout.top + 10 ? place + 15 : place - 5
-        add("<text class=\"e\" x=\"\(n(layout.right - 4))\" y=\"\(n(base))\">\(Markup.escaped(label))</text>")
+        add("<text class=\"e o\" x=\"\(n(layout.right - 4))\" y=\"\(n(base))\">\(Markup.escaped(label))</text>")
       case .vertical(let value, let label):
         guard let place = x.inside(value), !label.isEmpty else { continue }
         let fits = place + Double(label.count) * Layout.letter * Layout.narrow + 5 < Layout.width
