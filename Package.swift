@@ -146,7 +146,7 @@ let package = Package(
       name: "GatewayRecords",
       dependencies: [
         "Analysis", "BinaryProtocol", "Bytes", "Dissection", "GatewaySimulator", "Measurement", "PacketCapture",
-        "PushModel", "Records", "TLSDecryption", "TLSTransport",
+        "ProviderAPI", "PushModel", "Records", "TLSDecryption", "TLSTransport",
         .product(name: "DequeModule", package: "swift-collections"), .product(name: "NIOCore", package: "swift-nio"),
       ],
       swiftSettings: settings),
@@ -155,7 +155,8 @@ let package = Package(
       name: "GatewayControl",
       dependencies: [
         "Analysis", "Bytes", "GatewayRecords", "GatewaySimulator", "HTTPEndpoint", "Measurement", "OutputSchema",
-        "PacketCapture", "PushModel", "Records", "Reporting", .product(name: "NIOCore", package: "swift-nio"),
+        "PacketCapture", "ProviderAPI", "PushModel", "Records", "Reporting",
+        .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ],
       swiftSettings: settings),
@@ -305,8 +306,8 @@ let package = Package(
       name: "GatewayRecordsTests",
       dependencies: [
         "Analysis", "BinaryProtocol", "Bytes", "Dissection", "GatewayRecords", "GatewaySimulator", "Measurement",
-        "PacketCapture", "PushModel", "Records", "TestSupport",
-        .product(name: "NIOCore", package: "swift-nio"),
+        "HTTP2", "PacketCapture", "ProviderAPI", "PushModel", "Records", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
       name: "GatewayControlTests",

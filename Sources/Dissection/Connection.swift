@@ -96,6 +96,14 @@ final class Connection {
     (isDescribed, startWasCaptured) = (true, true)
   }
 
+  /// The subject of the client's certificate, as far as is known.
+  var clientSubject: String? { tls == nil ? describedTLS?.clientSubject : tls?.clientSubject }
+
+  /// Whether the whole handshake is known, and shows no certificate of the client.
+  var presentsNoCertificate: Bool {
+    tls?.presentsNoCertificate ?? describedTLS.map { $0.clientSubject == nil } ?? false
+  }
+
   /// Notes a FIN or RST.
   func note(_ closing: Closing) {
     if firstClosing == nil { firstClosing = (closing.isHigh, closing.isReset) }

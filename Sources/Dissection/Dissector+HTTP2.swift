@@ -234,7 +234,7 @@ extension Dissector {
     if let index = request.notification {
       output.summary.notifications += 1
       // With a certificate APNs ignores the field, so what is no token leaves nothing open.
-      guard !request.hasOtherAuthorization || connection.tls?.clientSubject == nil else {
+      guard !request.hasOtherAuthorization || connection.clientSubject == nil else {
         var request = request
         request.uncertain.remove(.trust)
         return pass(request, bytes, at: place, index, reader, connection)
@@ -262,9 +262,9 @@ extension Dissector {
   /// A certificate is known from a handshake that was read; a terminator's connections have none to show.
   private func trust(_ request: ProviderRequest, _ connection: Connection) -> ProviderTrust? {
     if request.hasAuthorization { return .token }
-    guard !request.uncertain.contains(.trust), let tls = connection.tls else { return nil }
-    if tls.clientSubject != nil { return .certificate }
-    return tls.presentsNoCertificate ? ProviderTrust.none : nil
+    guard !request.uncertain.contains(.trust) else { return nil }
+    if connection.clientSubject != nil { return .certificate }
+    return connection.presentsNoCertificate ? ProviderTrust.none : nil
   }
 
   private mutating func take(

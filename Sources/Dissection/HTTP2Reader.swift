@@ -37,8 +37,13 @@ final class HTTP2Reader {
   /// Whether the next TLS record of a side begins at a frame, as far as is known.
   private var startsFrame = (client: true, server: true)
 
-  init(isFromStart: Bool, limits: ProviderSession.Limits) {
-    session = ProviderSession(isFromStart: isFromStart, limits: limits)
+  convenience init(isFromStart: Bool, limits: ProviderSession.Limits) {
+    self.init(ProviderSession(isFromStart: isFromStart, limits: limits), limits)
+  }
+
+  /// Reads a connection on, whose counts begin here.
+  init(_ session: ProviderSession, offsets: (client: Int, server: Int) = (0, 0), _ limits: ProviderSession.Limits) {
+    (self.session, self.offsets) = (session, offsets)
     maximumWaiting = limits.connection.openStreams
     rejections.limit = limits.rejectionReasons
   }

@@ -78,19 +78,29 @@ package struct ObservedStreams {
   ///
   /// - Parameters:
   ///   - number: identifies it in later calls; a number that is in use is ignored.
-  ///   - service: what the client connected to.
+  ///   - service: what the client connected to; of HTTP/2, the requests tell it.
+  ///   - speaksHTTP2: whether it is a connection over HTTP/2.
+  ///   - standing: how far such a connection was read before; `nil`: it begins.
   ///   - tls: its TLS, with which the plaintext was encrypted; `nil` without TLS.
   package mutating func open(
-    _ number: UInt64, _ service: Service, from client: Endpoint, to server: Endpoint, tls: TLSSummary?,
-    at time: Timestamp
+    _ number: UInt64, _ service: Service, speaksHTTP2: Bool = false, resuming standing: ObservedSession? = nil,
+    from client: Endpoint, to server: Endpoint, tls: TLSSummary?, at time: Timestamp
   ) {
     guard places[number] == nil else { return }
     let (flow, direction) = Flow.of(source: client, destination: server)
     let slot = freeSlots.popLast() ?? places.count
     let connection = dissector.open(slot, flow, time, packet: 0)
-    connection.describe(service, clientIsHigh: direction == .reverse, tls: tls)
-    dissector.clientStreams[slot].readings = connection.beginReading(dissector.options.limits)
-    places[number] = Place(slot: slot, client: direction)
+    connection.describe(speaksHTTP2 ? .other : service, clientIsHigh: direction == .reverse, tls: tls)
+    if speaksHTTP2 {
+      dissector.beginHTTP2(connection)
+      if let standing {
+        connection.reading = .http2(
+          HTTP2Reader(standing.session, offsets: standing.offsets, dissector.options.http2))
+      }
+    } else {
+      dissector.clientStreams[slot].readings = connection.beginReading(dissector.options.limits)
+    }
+    places[number] = Place(slot: slot, client: direction, offsets: standing?.offsets ?? (0, 0))
     if let subject = tls?.clientSubject {
       dissector.output.sink.presented(subject: subject, connection: connection.number)
     }
@@ -137,6 +147,15 @@ package struct ObservedStreams {
     }
     places[number]?.missedAccepted += accepted
     dissector.consume(.gap(length: length, reason: .lost), at: place.position(sender, offset, time))
+  }
+
+  /// Passes on that bytes are not in the records, which the connection's reader knows: those before it was resumed.
+  package mutating func noteLeftOut(_ length: Int, _ sender: Direction, of number: UInt64, at time: Timestamp) {
+    guard length > 0, let connection = recordNumber(of: number) else { return }
+    dissector.output.receive(
+      GapRecord(
+        place: RecordPlace(connection: connection, time: time, packet: 0, offset: 0, length: length),
+        direction: sender, reason: .lost))
   }
 
   /// Applies the gateway's decisions on all notifications so far.

@@ -135,7 +135,9 @@ enum ControlDescription {
         ], required: ["type", "title", "status", "detail"])),
     .init(
       "Service",
-      object([.init("gateway", text), .init("feedback", text), .init("version", text)], required: ["version"])),
+      object(
+        [.init("gateway", text), .init("http2", text), .init("feedback", text), .init("version", text)],
+        required: ["version"])),
     .init("Document", ["type": "object"]),
     .init(
       "Notification",
@@ -144,9 +146,13 @@ enum ControlDescription {
           .init("type", ["const": "notification"]), .init("number", positive),
           .init("time", ["type": "string", "format": "date-time"]), .init("connection", positive),
           .init("topic", text), .init("fate", ["type": "string", "enum": ["accepted", "rejected", "discarded"]]),
-          .init("status", count), .init("identifier", count), .init("expiration", count), .init("priority", count),
+          .init("status", count), .init("reason", described(text, "Why it was rejected, over HTTP/2.")),
+          .init("identifier", count), .init("expiration", count), .init("priority", count),
           .init("token", ["type": "string", "pattern": "^([0-9a-f]{2})+$"]), .init("payload_length", count),
           .init("payload", .object([])), .init("payload_base64", text),
+          .init("stream", described(positive, "With the fields after it: over HTTP/2.")), .init("push_type", text),
+          .init("apns_id", text), .init("collapse_id", text),
+          .init("path", described(text, "If it is not that of a device.")),
         ], required: ["type", "number", "time", "connection", "fate", "payload_length"])),
     .init(
       "Notifications",
@@ -181,7 +187,8 @@ enum ControlDescription {
       object([
         .init("every", positive), .init("probability", share), .init("uninstalled", share), .init("prefix", text),
         .init("token", text),
-        .init("tokens", count), .init("status", count), .init("topic", text), .init("times", positive),
+        .init("tokens", count), .init("status", count), .init("reason", text), .init("http_status", count),
+        .init("topic", text), .init("times", positive),
         .init("left", count),
       ])),
     .init("Faults", object([.init("reject", list("RejectionState"))] + faults(ofAnswer: true))),
@@ -206,6 +213,12 @@ enum ControlDescription {
           [
             .init(name, schema),
             .init("status", ["type": "integer", "minimum": 1, "maximum": 255, "not": ["const": 10]]),
+            .init(
+              "reason",
+              described(
+                ["type": "string", "minLength": 1, "maxLength": .number("\(FaultDocument.longestReason)")],
+                "Over HTTP/2; BadDeviceToken unless given. One that Apple does not document needs http_status.")),
+            .init("http_status", ["type": "integer", "minimum": 300, "maximum": 599]),
             .init("topic", topic), .init("times", positive),
           ], required: [name])
       })

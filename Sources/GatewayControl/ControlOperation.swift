@@ -67,19 +67,22 @@ extension ControlOperation {
   /// Where the gateway listens.
   private struct Places: Encodable {
     var gateway: String?
+    var http2: String?
     var feedback: String?
     var version: String
   }
 
   private static let service = [
     ControlOperation(
-      method: "GET", path: "/", name: "getService", summary: "Where the gateway and its feedback service listen.",
+      method: "GET", path: "/", name: "getService",
+      summary: "Where the gateway, its HTTP/2 provider API and its feedback service listen.",
       answer: Answer(status: 200, text: "The addresses.", schema: "Service")
     ) { service, _ in
       let simulator = service.gateway.simulator
       return try .json(
         Places(
-          gateway: simulator.gateway.map { "\($0)" }, feedback: simulator.feedback.map { "\($0)" },
+          gateway: simulator.gateway.map { "\($0)" }, http2: simulator.http2.map { "\($0)" },
+          feedback: simulator.feedback.map { "\($0)" },
           version: service.version))
     },
     ControlOperation(
@@ -105,7 +108,13 @@ extension ControlOperation {
     Parameter(
       name: "token", text: "The beginning of the token, in hexadecimal digits.",
       schema: ["type": "string", "pattern": "^[0-9a-fA-F]{1,1000}$"]),
-    Parameter(name: "topic", text: "The topic of the connection.", schema: ["type": "string"]),
+    Parameter(
+      name: "topic", text: "The topic; over the binary protocol that of the connection.", schema: ["type": "string"]),
+    Parameter(
+      name: "apns_id", text: "The apns-id, over HTTP/2; the case of its letters does not matter.",
+      schema: ["type": "string"]),
+    Parameter(name: "collapse_id", text: "The apns-collapse-id, over HTTP/2.", schema: ["type": "string"]),
+    Parameter(name: "push_type", text: "The apns-push-type, over HTTP/2.", schema: ["type": "string"]),
     Parameter(
       name: "text",
       text: "A part of any string in the payload, after JSON's escapes are resolved.",
@@ -127,6 +136,8 @@ extension ControlOperation {
       query.token = prefix
     }
     query.topic = parameters["topic"]
+    (query.apnsID, query.collapseID) = (parameters["apns_id"], parameters["collapse_id"])
+    query.pushType = parameters["push_type"]
     query.text = parameters["text"]
     guard query.text?.unicodeScalars.count ?? 0 <= longestText else {
       throw ControlProblem(400, "'text' has to be at most \(longestText) characters")
@@ -278,7 +289,8 @@ extension ControlOperation {
     },
     ControlOperation(
       method: "POST", path: "/faults/rejections", name: "addRejection",
-      summary: "Adds a rejection rule that is asked before all others: reject the next 3 of a token with status 7.",
+      summary:
+        "Adds a rejection rule that is asked before all others: reject the next 3 of a token with status 7, over HTTP/2 with a reason.",
       body: "Rejection", answer: Answer(status: 201, text: "The faults after it.", schema: "Faults"), problems: [409]
     ) { service, call in
       let rule = try call.request.decoded(FaultDocument.Rule.self)

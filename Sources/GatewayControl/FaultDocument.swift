@@ -1,6 +1,7 @@
 import Bytes
 import GatewaySimulator
 import Measurement
+import ProviderAPI
 import PushModel
 
 /// The faults of a gateway as a JSON document: the names of the command's options, with units in seconds and bytes.
@@ -15,12 +16,15 @@ struct FaultDocument {
     var token: String?
     /// The number of tokens of a rule that was read from a file.
     var tokens: Int?
+    /// Over the binary protocol.
     var status: Int?
+    /// Over HTTP/2, with the HTTP status.
+    var reason: String?
+    var httpStatus: Int?
     var topic: String?
     var times: Int?
     /// Rejections that are left, in answers.
     var left: Int?
-
   }
 
   /// The names of the members.
@@ -53,6 +57,8 @@ struct FaultDocument {
   /// The most elements of a list: what a request leaves behind is kept until the next reset.
   static let longestList = 1_000
   static let expectedList = "has to be a list of at most \(longestList)"
+  /// The most bytes of a reason.
+  static let longestReason = 100
   /// The most characters of a topic; certificates have fewer.
   static let longestTopic = 1_000
   static let expectedTopic = "has to be at most \(longestTopic) characters"
@@ -176,7 +182,8 @@ private func time(_ seconds: Double) throws -> Duration {
 
 extension FaultDocument.Rule {
   private enum Key: String, CodingKey, CaseIterable {
-    case every, probability, uninstalled, prefix, token, tokens, status, topic, times, left
+    case every, probability, uninstalled, prefix, token, tokens, status, reason, topic, times, left
+    case httpStatus = "http_status"
   }
 
   /// A request may have the members of an answer; the rejections that are left begin anew.
@@ -191,6 +198,7 @@ extension FaultDocument.Rule {
     (prefix, token, tokens) = (
       try read(.prefix, String.self), try read(.token, String.self), try read(.tokens, Int.self)
     )
+    (reason, httpStatus) = (try read(.reason, String.self), try read(.httpStatus, Int.self))
     (status, topic, times) = (try read(.status, Int.self), try read(.topic, String.self), try read(.times, Int.self))
   }
 
@@ -206,9 +214,25 @@ extension FaultDocument.Rule {
         throw InvalidValue(expected: "status has to be 1 to 255, and not 10, which is no rejection")
       }
       let times = try times.map { try number($0, 1...Int(Int32.max)) }
-      return Behavior.RejectionRule(
+      var rule = Behavior.RejectionRule(
         try condition, status: BinaryStatus(rawValue: status), topic: try topic.map { try known(topic: $0) },
         times: times)
+      (rule.reason, rule.httpStatus) = try answer
+      return rule
+    }
+  }
+
+  /// What it answers over HTTP/2.
+  private var answer: (ProviderReason, Int) {
+    get throws {
+      let reason = ProviderReason(rawValue: reason ?? ProviderReason.badDeviceToken.rawValue)
+      guard (1...FaultDocument.longestReason).contains(reason.rawValue.utf8.count) else {
+        throw InvalidValue(expected: "reason has to be 1 to \(FaultDocument.longestReason) bytes")
+      }
+      guard let status = try httpStatus.map({ try number($0, 300...599) }) ?? reason.documentedStatus else {
+        throw InvalidValue(expected: "a reason that Apple does not document needs http_status")
+      }
+      return (reason, status)
     }
   }
 
@@ -237,6 +261,7 @@ extension FaultDocument.Rule {
     case .prefix(let bytes): prefix = TokenText.text(bytes)
     case .tokens(let set): if let only = set.only { token = TokenText.text(only) } else { tokens = set.count }
     }
+    (reason, httpStatus) = (rule.reason.rawValue, rule.httpStatus)
     (status, topic, times, self.left) = (Int(rule.rejection.status.rawValue), rule.topic, rule.times, left)
   }
 }

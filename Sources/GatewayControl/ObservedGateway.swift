@@ -89,8 +89,7 @@ public final class ObservedGateway: Sendable {
     recording.historyBytes = keeping.maximumBytes
     recording.plainTopic = options.plainTopic
     recording.dissection.limits = options.rules.limits
-    let source = "gateway \(options.gateway.map { "\($0)" } ?? "none")"
-    let recorder = GatewayRecorder(into: nil, source: source, options: recording)
+    let recorder = GatewayRecorder(into: nil, source: GatewayRecorder.source(options), options: recording)
     let list = try feedbackList ?? FeedbackList(path: nil)
     do {
       let simulator = try await Simulator.start(options, feedbackList: list, log: log, observer: recorder.observer)

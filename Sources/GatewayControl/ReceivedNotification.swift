@@ -1,6 +1,7 @@
 import Bytes
 import GatewayRecords
 import PacketCapture
+import ProviderAPI
 import PushModel
 import Records
 
@@ -12,29 +13,60 @@ public struct ReceivedNotification: Sendable, Equatable {
   public let time: Int64
   /// The number of its connection, from 1.
   public let connection: Int
-  /// The topic of its connection; `nil`: the certificate names none.
+  /// Over HTTP/2 its own topic, else that of its connection; `nil`: the certificate names none.
   public let topic: String?
   /// The gateway's decision; never `.unknown`.
   public let fate: Fate
-  /// Why it was rejected; `nil`: it was not.
+  /// Why it was rejected; `nil`: it was not, or it came over HTTP/2.
   public let rejection: Rejection?
   /// `nil`: it has none.
   public let identifier: UInt32?
   /// UNIX seconds; `nil`: it has none.
-  public let expiration: UInt32?
+  public let expiration: UInt64?
   /// `nil`: it has none.
   public let priority: UInt8?
   /// Empty: it has none.
   public let token: [UInt8]
-  /// Empty: it has none.
+  /// Empty: it has none, or it is longer than what is kept, 8 KiB.
   public let payload: [UInt8]
+  /// The length of the payload in bytes.
+  public let payloadLength: Int
+  /// What it has over HTTP/2; `nil`: it came over the binary protocol.
+  public let request: Request?
 
-  init(_ facts: ReceivedFacts, _ fields: PushFields, _ frame: RawSpan) {
+  /// A request of the HTTP/2 provider API. Texts are as they were sent; `nil`: there is none.
+  public struct Request: Sendable, Equatable {
+    public let stream: Int
+    /// The HTTP status of the gateway's answer; `nil`: the request is not processed.
+    public let status: Int?
+    /// Why it was rejected, such as `BadDeviceToken`; `nil`: it was not.
+    public let reason: String?
+    public let pushType: String?
+    public let apnsID: String?
+    public let collapseID: String?
+    /// The path, if it is not that of a device.
+    public let path: String?
+
+    init(_ request: ProviderRequest, _ facts: ReceivedFacts, _ bytes: RawSpan) {
+      func text(_ field: ByteField) -> String? {
+        field.isPresent ? String(decoding: Array(copying: bytes.extracting(field.range)), as: UTF8.self) : nil
+      }
+      stream = Int(request.stream)
+      (status, reason) = (facts.status, facts.reason?.rawValue)
+      (pushType, apnsID) = (text(request.pushType), text(request.apnsID))
+      collapseID = text(request.collapseID)
+      path = request.target == .device && request.token.isPresent ? nil : text(request.path)
+    }
+  }
+
+  init(_ facts: ReceivedFacts, _ fields: ReceivedFields, _ bytes: RawSpan) {
     (number, time, connection) = (facts.number, facts.time, Int(clamping: facts.connection))
     (topic, fate, rejection) = (facts.topic, facts.fate, facts.rejection)
     (identifier, expiration, priority) = (fields.identifier, fields.expiration, fields.priority)
-    token = Array(copying: frame.extracting(fields.token.range))
-    payload = Array(copying: frame.extracting(fields.payload.range))
+    token = Array(copying: bytes.extracting(fields.token.range))
+    payload = fields.isPayloadWhole ? Array(copying: bytes.extracting(fields.payload.range)) : []
+    payloadLength = fields.payloadLength
+    request = fields.request.map { Request($0, facts, bytes) }
   }
 
   /// Writes it with the names of a `notification` record.
@@ -46,12 +78,23 @@ public struct ReceivedNotification: Sendable, Equatable {
     if let topic { output.field("topic", topic) }
     output.field("fate", word: fate.word)
     if let rejection { output.field("status", Int(rejection.status.rawValue)) }
+    if let status = request?.status { output.field("status", status) }
+    if let reason = request?.reason { output.field("reason", reason) }
     output.field("identifier", optional: identifier.map(Int.init))
-    output.field("expiration", optional: expiration.map(Int.init))
+    output.field("expiration", optional: expiration.map { Int(clamping: $0) })
     output.field("priority", optional: priority.map(Int.init))
     if !token.isEmpty { output.field("token", hex: token.rawBytes) }
-    output.field("payload_length", payload.count)
+    output.field("payload_length", payloadLength)
     if !payload.isEmpty { output.field("payload", payload: payload.rawBytes) }
+    if let request {
+      output.field("stream", request.stream)
+      for (name, text) in [
+        ("push_type", request.pushType), ("apns_id", request.apnsID), ("collapse_id", request.collapseID),
+        ("path", request.path),
+      ] as [(StaticString, String?)] {
+        if let text { output.field(name, text) }
+      }
+    }
     output.end()
   }
 }
@@ -60,26 +103,44 @@ public struct ReceivedNotification: Sendable, Equatable {
 public struct NotificationQuery: Sendable, Equatable {
   /// The beginning of the token; `nil`: any.
   public var token: RecordSelection.TokenPrefix?
-  /// The topic of the connection; `nil`: any.
+  /// The topic, over the binary protocol that of the connection; `nil`: any.
   public var topic: String?
   /// A part of any string in the payload, as it is after JSON's escapes are resolved; of a payload that is not JSON, a
   /// part of its bytes. `nil`: any.
   public var text: String?
   /// The gateway's decision; empty: any.
   public var fates: Set<Fate> = []
+  /// `apns-id`, whatever the case of its letters; `nil`: any.
+  public var apnsID: String?
+  /// `apns-collapse-id`; `nil`: any.
+  public var collapseID: String?
+  /// `apns-push-type`; `nil`: any.
+  public var pushType: String?
   /// The number after which the notifications come.
   public var after = 0
 
   /// All notifications.
   public init() {}
 
-  func matches(_ facts: ReceivedFacts, _ fields: PushFields, _ frame: RawSpan) -> Bool {
+  func matches(_ facts: ReceivedFacts, _ fields: ReceivedFields, _ frame: RawSpan) -> Bool {
     if facts.number <= after { return false }
     if let topic, topic != facts.topic { return false }
     if !fates.isEmpty, !fates.contains(facts.fate) { return false }
     if let token, !token.begins(frame.extracting(fields.token.range)) { return false }
+    guard matches(fields.request, frame) else { return false }
     guard let text, !text.isEmpty else { return true }
     return Self.has(SearchedText(text), in: frame.extracting(fields.payload.range))
+  }
+
+  private func matches(_ request: ProviderRequest?, _ bytes: RawSpan) -> Bool {
+    func text(_ path: KeyPath<ProviderRequest, ByteField>) -> String? {
+      guard let field = request?[keyPath: path], field.isPresent else { return nil }
+      return String(decoding: Array(copying: bytes.extracting(field.range)), as: UTF8.self)
+    }
+    if let apnsID, text(\.apnsID)?.lowercased() != apnsID.lowercased() { return false }
+    if let collapseID, text(\.collapseID) != collapseID { return false }
+    if let pushType, text(\.pushType) != pushType { return false }
+    return true
   }
 
   private static func has(_ text: SearchedText, in payload: RawSpan) -> Bool {
@@ -195,9 +256,10 @@ struct NotificationSearch {
     return stop == .afterSlice
   }
 
-  private mutating func look(_ facts: ReceivedFacts, _ fields: PushFields, _ frame: RawSpan) {
+  private mutating func look(_ facts: ReceivedFacts, _ fields: ReceivedFields, _ frame: RawSpan) {
     if query.matches(facts, fields, frame) {
-      let bytes = Self.notificationBytes + fields.token.range.count + fields.payload.range.count
+      let bytes =
+        Self.notificationBytes + (fields.request == nil ? fields.token.length + fields.payload.length : frame.byteCount)
       isFull = isFull || !found.notifications.isEmpty && heldBytes + bytes > maximumBytes
       found.matching += 1
       if !isFull {

@@ -5,6 +5,7 @@ import GatewaySimulator
 import Measurement
 import NIOCore
 import PacketCapture
+import ProviderAPI
 import Records
 import Synchronization
 
@@ -19,8 +20,11 @@ package final class EventHistory: Sendable {
     /// The number of its first notification among all that were recorded, from 1, and how many it has.
     var first = 0
     var count = 0
-    /// The topic of its connection; `nil` if that shows none.
+    /// The topic of its connection; `nil` if that shows none. Over HTTP/2: that of requests without one.
     var topic: String?
+    /// Its notifications over HTTP/2, and their bytes.
+    var requests: [ReceivedRequest] = []
+    var requestBytes: [UInt8] = []
     var bytes: Int
   }
 
@@ -28,6 +32,8 @@ package final class EventHistory: Sendable {
   fileprivate struct Open {
     let opening: ObservedEvent
     var topic: String?
+    /// `nil`: it is not over HTTP/2.
+    var requests: RequestJoin?
     /// Notifications that were accepted so far, and until the latest reset.
     var accepted = 0
     var acceptedBefore = 0
@@ -36,6 +42,8 @@ package final class EventHistory: Sendable {
   /// A connection whose beginning is forgotten.
   fileprivate struct Forgotten {
     var opening: ObservedEvent
+    /// Over HTTP/2: what the rest refers to.
+    var standing: ObservedSession?
     var missed = EventQueue.Missed()
     var notifications = 0
   }
@@ -79,10 +87,10 @@ package final class EventHistory: Sendable {
 
   func append(_ items: [EventQueue.Item]) {
     state.withLock { state in
-      for item in items { state.append(item, plainTopic) }
+      for item in items { state.append(item, plainTopic, dissection.http2) }
       // The latest read stays, even if it alone is more.
       while state.heldBytes > maximumBytes, state.entries.count > 1, let entry = state.entries.popFirst() {
-        state.forget(entry)
+        state.forget(entry, dissection.http2)
       }
     }
   }
@@ -97,7 +105,8 @@ package final class EventHistory: Sendable {
       state.isCut = false
       for (number, connection) in state.open {
         state.open[number]?.acceptedBefore = connection.accepted
-        state.forgotten[number] = Forgotten(opening: connection.opening)
+        state.forgotten[number] = Forgotten(
+          opening: connection.opening, standing: connection.requests?.reading)
       }
     }
   }
@@ -135,7 +144,13 @@ package final class EventHistory: Sendable {
     let state = state.withLock { $0 }
     let output = RecorderOutput(judging: options)
     var records = ObservedRecords(into: output, source: source, options: dissection)
+    var cut = 0
     for (number, connection) in state.forgotten.sorted(by: { $0.key < $1.key }) {
+      if let standing = connection.standing {
+        if !connection.missed.isEmpty { cut += standing.unfinishedNotifications }
+        records.resume(connection.opening, standing.restarted, connection.missed)
+        continue
+      }
       records.receive(.event(connection.opening))
       if !connection.missed.isEmpty { records.receive(.missed(connection: number, connection.missed)) }
     }
@@ -147,38 +162,58 @@ package final class EventHistory: Sendable {
       observedUntil: Timestamp(nanoseconds: end), lost: state.lost + leftOut.unseen - state.leftOut.unseen)
     var verdict = try output.verdict()
     if state.isCut { verdict?.isCut = true }
-    verdict?.notObserved = state.forgottenThrough - state.lastAtReset + leftOut.all - state.leftOut.all
+    verdict?.notObserved = cut + state.forgottenThrough - state.lastAtReset + leftOut.all - state.leftOut.all
     return verdict
   }
 }
 
 extension EventHistory.State {
-  fileprivate mutating func append(_ item: EventQueue.Item, _ plainTopic: String?) {
+  fileprivate mutating func append(
+    _ item: EventQueue.Item, _ plainTopic: String?, _ limits: ProviderSession.Limits
+  ) {
     var entry = EventHistory.Entry(item: item, bytes: EventHistory.entryBytes)
     switch item {
     case .request: return
     case .missed(let number, let missed):
       entry.topic = open[number]?.topic
       open[number]?.accepted += missed.accepted
+      open[number]?.requests?.miss(missed)
     case .event(var event):
       let number = event.connection
       switch event.change {
+      case .opened(let opening) where opening.service == .http2:
+        let topics = opening.tls?.peer?.topics ?? []
+        open[number] = EventHistory.Open(
+          opening: event, topic: topics.count == 1 ? topics[0] : nil, requests: RequestJoin(limits))
       case .opened(let opening):
         let topic = opening.tls == nil ? plainTopic : opening.tls?.peer?.topic
         open[number] = EventHistory.Open(opening: event, topic: topic)
       case .received(let bytes, var decision):
         entry.topic = open[number]?.topic
-        (entry.first, entry.count) = (last + 1, decision.received)
-        last += decision.received
+        if open[number]?.requests == nil {
+          (entry.first, entry.count) = (last + 1, decision.received)
+          last += decision.received
+        } else {
+          open[number]?.requests?.receive(
+            bytes.readableBytesSpan, .client, decision.served, at: Timestamp(nanoseconds: event.time))
+          takeRequests(number, into: &entry)
+          decision.served = []
+        }
         open[number]?.accepted = decision.acceptedInAll
         decision.acceptedInAll -= open[number]?.acceptedBefore ?? 0
         event = event.with(.received(bytes.compact, decision))
-      case .sent(let bytes): event = event.with(.sent(bytes.compact))
+      case .sent(let bytes):
+        open[number]?.requests?.receive(bytes.readableBytesSpan, .server, at: Timestamp(nanoseconds: event.time))
+        takeRequests(number, into: &entry)
+        event = event.with(.sent(bytes.compact))
       case .closing: break
       // No question is about them.
       case .devices: return
       case .closed(var decision):
         decision.acceptedInAll -= open[number]?.acceptedBefore ?? 0
+        open[number]?.requests?.finish(decision.served, at: Timestamp(nanoseconds: event.time))
+        takeRequests(number, into: &entry)
+        decision.served = []
         event = event.with(.closed(decision))
         open[number] = nil
       }
@@ -189,22 +224,40 @@ extension EventHistory.State {
     heldBytes += entry.bytes
   }
 
+  /// Numbers the notifications over HTTP/2 that were joined with their decisions.
+  private mutating func takeRequests(_ number: UInt64, into entry: inout EventHistory.Entry) {
+    guard let (requests, bytes) = open[number]?.requests?.take(), !requests.isEmpty else { return }
+    (entry.requests, entry.requestBytes, entry.topic) = (requests, bytes, open[number]?.topic)
+    (entry.first, entry.count) = (last + 1, requests.count)
+    last += requests.count
+    entry.bytes += bytes.count + requests.count * MemoryLayout<ReceivedRequest>.stride
+  }
+
   /// Keeps of an entry that was removed what the rest of its connection needs.
-  fileprivate mutating func forget(_ entry: EventHistory.Entry) {
+  fileprivate mutating func forget(_ entry: EventHistory.Entry, _ limits: ProviderSession.Limits) {
     heldBytes -= entry.bytes
     isCut = true
     if entry.count > 0 { forgottenThrough = entry.first + entry.count - 1 }
     switch entry.item {
     case .request: break
-    case .missed(let number, let missed): forgotten[number]?.missed.add(missed)
+    case .missed(let number, let missed):
+      let time = Timestamp(nanoseconds: missed.time)
+      forgotten[number]?.standing?.miss(missed.received, .client, at: time)
+      forgotten[number]?.standing?.miss(missed.sent, .server, at: time)
+      forgotten[number]?.missed.add(missed)
     case .event(let event):
+      let time = Timestamp(nanoseconds: event.time)
       switch event.change {
-      case .opened: forgotten[event.connection] = EventHistory.Forgotten(opening: event)
+      case .opened(let opening):
+        forgotten[event.connection] = EventHistory.Forgotten(
+          opening: event, standing: opening.service == .http2 ? ObservedSession(limits: limits) : nil)
       case .received(let bytes, let decision):
+        forgotten[event.connection]?.standing?.receive(bytes.readableBytesSpan, .client, at: time)
         forgotten[event.connection]?.notifications += decision.received
         forgotten[event.connection]?.missed.add(
           .init(received: bytes.readableBytes, accepted: decision.accepted, time: event.time))
       case .sent(let bytes):
+        forgotten[event.connection]?.standing?.receive(bytes.readableBytesSpan, .server, at: time)
         forgotten[event.connection]?.missed.add(.init(sent: bytes.readableBytes, time: event.time))
       case .closing, .devices: break
       case .closed: lost += forgotten.removeValue(forKey: event.connection)?.notifications ?? 0

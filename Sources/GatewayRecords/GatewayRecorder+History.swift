@@ -4,6 +4,7 @@ import Bytes
 import GatewaySimulator
 import Measurement
 import NIOCore
+import ProviderAPI
 import PushModel
 
 /// What a gateway decided on a notification that it has received.
@@ -13,11 +14,43 @@ package struct ReceivedFacts: Sendable {
   /// When it was read, in nanoseconds since 1970.
   package let time: Int64
   package let connection: UInt64
-  /// `nil`: the certificate names none.
+  /// `nil`: the certificate, or the request over HTTP/2, names none.
   package let topic: String?
   package let fate: Fate
-  /// Why it was rejected; `nil`: it was not.
-  package let rejection: Rejection?
+  /// Why it was rejected; `nil`: it was not, or over HTTP/2.
+  package var rejection: Rejection?
+  /// The HTTP status of its answer; `nil`: it has none, or over the binary protocol.
+  package var status: Int?
+  /// Why it was rejected over HTTP/2.
+  package var reason: ProviderReason?
+}
+
+/// The fields of a notification that a gateway has received.
+package struct ReceivedFields: Sendable {
+  /// Of the binary protocol alone.
+  package var identifier: UInt32?
+  /// UNIX seconds.
+  package var expiration: UInt64?
+  package var priority: UInt8?
+  package var token = ByteField()
+  /// As much of it as is kept.
+  package var payload = ByteField()
+  package var payloadLength = 0
+  /// The request over HTTP/2; `nil` over the binary protocol.
+  package var request: ProviderRequest?
+
+  init(_ fields: PushFields) {
+    (identifier, expiration, priority) = (fields.identifier, fields.expiration.map(UInt64.init), fields.priority)
+    (token, payload, payloadLength) = (fields.token, fields.payload, fields.payload.length)
+  }
+
+  init(_ request: ProviderRequest) {
+    (expiration, priority, token) = (request.expiration, request.priority, request.token)
+    (payload, payloadLength, self.request) = (request.payload, request.payloadLength, request)
+  }
+
+  /// Whether all of the payload is there.
+  package var isPayloadWhole: Bool { request?.isPayloadWhole ?? true }
 }
 
 /// Which of the received notifications can be listed.
@@ -40,12 +73,13 @@ extension GatewayRecorder {
   ///   - number: the notification after which to begin.
   ///   - body: is shown the fields, and the bytes that they are positions in.
   package func eachReceived(
-    after number: Int, _ body: (ReceivedFacts, PushFields, RawSpan) -> Bool
+    after number: Int, _ body: (ReceivedFacts, ReceivedFields, RawSpan) -> Bool
   ) -> ReceivedRange {
     guard let view = history?.view else { return ReceivedRange() }
     let range = ReceivedRange(
       last: view.last, forgottenThrough: view.forgottenThrough, lastAtReset: view.lastAtReset)
     view.entries.each(after: number) { entry in
+      guard entry.requests.isEmpty else { return Self.show(entry, after: number, body) }
       guard case .event(let event) = entry.item, case .received(let bytes, let decision) = event.change else {
         return true
       }
@@ -61,9 +95,28 @@ extension GatewayRecorder {
     return range
   }
 
+  /// Notifications over HTTP/2.
+  private static func show(
+    _ entry: EventHistory.Entry, after number: Int, _ body: (ReceivedFacts, ReceivedFields, RawSpan) -> Bool
+  ) -> Bool {
+    guard case .event(let event) = entry.item else { return true }
+    for (index, received) in entry.requests.enumerated() where entry.first + index > number {
+      let bytes = entry.requestBytes.rawBytes.extracting(received.bytes)
+      let topic = received.request.topic
+      var facts = ReceivedFacts(
+        number: entry.first + index, time: received.request.ended?.time ?? event.time, connection: event.connection,
+        topic: topic.isPresent
+          ? String(decoding: Array(copying: bytes.extracting(topic.range)), as: UTF8.self) : entry.topic,
+        fate: received.decision.fate)
+      (facts.status, facts.reason) = (received.decision.status, received.decision.reason)
+      guard body(facts, ReceivedFields(received.request), bytes) else { return false }
+    }
+    return true
+  }
+
   private static func show(
     _ bytes: RawSpan, _ entry: EventHistory.Entry, after number: Int, _ facts: (Int) -> ReceivedFacts,
-    _ body: (ReceivedFacts, PushFields, RawSpan) -> Bool
+    _ body: (ReceivedFacts, ReceivedFields, RawSpan) -> Bool
   ) -> Bool {
     var offset = 0
     // A gateway that discards takes frames of any length.
@@ -73,7 +126,7 @@ extension GatewayRecorder {
       let frame = bytes.extracting(offset..<offset + length)
       offset += length
       guard entry.first + index > number else { continue }
-      guard body(facts(index), fields(of: frame), frame) else { return false }
+      guard body(facts(index), ReceivedFields(fields(of: frame)), frame) else { return false }
     }
     return true
   }

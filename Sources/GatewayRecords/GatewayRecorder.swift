@@ -101,6 +101,14 @@ package final class GatewayRecorder: Sendable {
     }
   }
 
+  /// The name of a simulator in records: where it listens.
+  package static func source(_ options: SimulatorOptions) -> String {
+    let places = [options.gateway.map { "gateway \($0)" }, options.http2.map { "http2 \($0.address)" }].compactMap {
+      $0
+    }
+    return places.isEmpty ? "gateway" : places.joined(separator: ", ")
+  }
+
   private func run(_ records: inout ObservedRecords?) {
     var items: [EventQueue.Item] = []
     var mayFollow = true

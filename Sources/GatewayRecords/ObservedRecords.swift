@@ -21,6 +21,8 @@ struct ObservedRecords {
   private struct Standing {
     /// The connection's number in records.
     let number: Int
+    /// Fates are then those that its answers tell, as in a recording.
+    let speaksHTTP2: Bool
     /// Notifications whose outcome for their device is to come.
     var waiting = 0
     var isClosed = false
@@ -49,14 +51,9 @@ struct ObservedRecords {
     let (number, time) = (event.connection, Timestamp(nanoseconds: event.time))
     latest = max(latest, time)
     switch event.change {
-    case .opened(let opening):
-      streams.open(
-        number, opening.service == .gateway ? .gateway : .feedback, from: Self.endpoint(opening.client),
-        to: Self.endpoint(opening.server), tls: opening.tls.map(TLSSummary.init), at: time)
-      if let record = streams.recordNumber(of: number) { standings[number] = Standing(number: record) }
+    case .opened(let opening): open(number, opening, resuming: nil, at: time)
     case .received(let bytes, let decision):
-      streams.announce(
-        number, accepted: decision.accepted, rejects: decision.rejects, discards: decision.discardsRest)
+      announce(number, decision)
       streams.receive(bytes.readableBytesSpan, .client, of: number, at: time)
       settle(number, decision)
       standings[number]?.waiting += decision.stored
@@ -70,6 +67,31 @@ struct ObservedRecords {
       dropStanding(of: number)
     case .devices(let outcomes): for outcome in outcomes { receive(outcome) }
     }
+  }
+
+  private mutating func open(
+    _ number: UInt64, _ opening: ObservedEvent.Opening, resuming standing: ObservedSession?, at time: Timestamp
+  ) {
+    streams.open(
+      number, opening.service == .gateway ? .gateway : .feedback, speaksHTTP2: opening.service == .http2,
+      resuming: standing, from: Self.endpoint(opening.client), to: Self.endpoint(opening.server),
+      tls: opening.tls.map(TLSSummary.init), at: time)
+    guard let record = streams.recordNumber(of: number) else { return }
+    standings[number] = Standing(number: record, speaksHTTP2: opening.service == .http2)
+  }
+
+  /// Begins a connection over HTTP/2 in its middle.
+  ///
+  /// - Parameters:
+  ///   - event: its opening.
+  ///   - standing: how far it was read.
+  ///   - missed: the bytes of before that count as left out.
+  mutating func resume(_ event: ObservedEvent, _ standing: ObservedSession, _ missed: EventQueue.Missed) {
+    guard case .opened(let opening) = event.change else { return }
+    let time = Timestamp(nanoseconds: missed.time)
+    open(event.connection, opening, resuming: standing, at: Timestamp(nanoseconds: event.time))
+    streams.noteLeftOut(missed.received, .client, of: event.connection, at: time)
+    streams.noteLeftOut(missed.sent, .server, of: event.connection, at: time)
   }
 
   private mutating func receive(_ outcome: DeviceOutcome) {
@@ -89,7 +111,14 @@ struct ObservedRecords {
     if let standing = standings[number], standing.isClosed, standing.waiting <= 0 { standings[number] = nil }
   }
 
+  private mutating func announce(_ number: UInt64, _ decision: ObservedEvent.Decision) {
+    guard standings[number]?.speaksHTTP2 == false else { return }
+    streams.announce(
+      number, accepted: decision.accepted, rejects: decision.rejects, discards: decision.discardsRest)
+  }
+
   private mutating func settle(_ number: UInt64, _ decision: ObservedEvent.Decision) {
+    guard standings[number]?.speaksHTTP2 == false else { return }
     streams.settle(
       number, accepted: decision.acceptedInAll, rejects: decision.rejects, discards: decision.discardsRest)
   }
@@ -140,6 +169,7 @@ extension TLSSummary {
       (self.suite, keyExchange) = (suite, suite.keyExchange)
     }
     isResumed = info.isResumed
+    chosenProtocol = info.applicationProtocol
     clientSubject = info.peer?.subject
   }
 }

@@ -112,6 +112,13 @@ public struct ProviderSession: Sendable {
     count()
   }
 
+  /// Notifications that have begun, and whose requests were not handed out.
+  package var unfinishedNotifications: Int { state.unfinishedNotifications }
+
+  /// Begins anew with all counts, as if the connection began here with the header tables, settings and streams that it
+  /// has: what was sent before is in no count and no event.
+  package mutating func restart() { state.restart() }
+
   /// Counts what is held. Not when it is asked for: an observer asks before and after each piece, of a value so large that
   /// reading it costs a copy.
   private mutating func count() { heldBytes = reader.heldBytes + state.heldBytes }

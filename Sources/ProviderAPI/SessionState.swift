@@ -29,6 +29,8 @@ struct SessionState: Sendable, ConnectionHandler {
     var mayHideAnswer = false
     /// What the reset of the stream says of the notification, if nothing else does.
     var reset: ResetMeaning?
+    /// It began before the counts did.
+    var isForgotten = false
 
     mutating func read(_ fields: FieldList, isWhole: Bool, _ tokens: inout TokenList) {
       var reading = RequestReading(isWhole: isWhole)
@@ -157,6 +159,23 @@ struct SessionState: Sendable, ConnectionHandler {
   var openStreamsMaximum: Int? { areStreamsCounted ? mostOpen : nil }
 
   var isFull: Bool { queuedBytes >= Self.fullQueue }
+
+  /// Notifications that have begun, and were not handed out.
+  var unfinishedNotifications: Int {
+    exchanges.count { $0.isOpen && !$0.isRequestOut && $0.request.notification != nil }
+  }
+
+  /// Begins anew with all counts. Header tables, settings and open streams stay; requests that are open are none of the
+  /// notifications that are counted from now on.
+  mutating func restart() {
+    (fates, notifications, responses, goAways, resets, priorityFrames) = (FateCounts(), 0, 0, 0, 0, 0)
+    (mostOpen, firstStreamLimit) = (openCount, areSettingsKnown ? streamLimit : nil)
+    tokens.restart()
+    for slot in exchanges.indices where exchanges[slot].isOpen {
+      exchanges[slot].isForgotten = true
+      (exchanges[slot].request.notification, exchanges[slot].request.target) = (nil, .other)
+    }
+  }
 
   mutating func giveUpTokens() { tokens.giveUp() }
 
@@ -488,10 +507,11 @@ struct SessionState: Sendable, ConnectionHandler {
 
   private mutating func handOutResponse(_ slot: Int, _ reason: StreamEnd) {
     guard var response = exchanges[slot].response else { return }
-    responses += 1
     var bytes: [UInt8] = []
     swap(&bytes, &exchanges[slot].responseBytes)
     keptBytes -= bytes.count
+    guard !exchanges[slot].isForgotten else { return }
+    responses += 1
     let body = bytes.rawBytes.extracting(response.body.range)
     let isObject = body.byteCount > 0 && body.byteCount == response.bodyLength && text.read(body)
     if !isBodyWhole(slot, response, isObject: isObject, reason) { response.isUncertain = true }

@@ -51,6 +51,12 @@ struct TokenList: Sendable {
     isComplete = false
   }
 
+  /// Begins anew: the first token that is used from now on is number 1.
+  mutating func restart() {
+    (list, numbers, textBytes, numbered, latest) = ([], [:], 0, 0, (.literal, .none))
+    (isComplete, literals) = (true, (0, 0))
+  }
+
   /// Notes that a request may have had another one.
   mutating func miss() { isComplete = false }
 

@@ -59,6 +59,26 @@ struct ExamplesTests {
     #expect(outcome.errors.contains("Ran 2 tests") && outcome.errors.hasSuffix("\nOK\n"), "\(outcome.errors)")
   }
 
+  private static let pytest = root.appending(path: ".build/provider-test/bin/pytest").path
+  static let hasPytest = FileManager.default.fileExists(
+    atPath: root.appending(path: ".build/provider-test/installed").path)
+
+  @Test(
+    "The test of a sender over HTTP/2 with pytest passes",
+    .enabled(if: hasPytest, "pytest is not installed; Scripts/test does that"))
+  func pytest() throws {
+    let outcome = try runProviderTest("'\(Self.pytest)' -q -p no:cacheprovider test_http2_sender.py")
+    #expect(outcome.output.contains("\n3 passed in "), "\(outcome.output)")
+  }
+
+  @Test(
+    "The test of a sender over HTTP/2 with node passes",
+    .enabled(if: ExternalTool.isInstalled("node"), "there is no node"))
+  func node() throws {
+    let outcome = try runProviderTest("node --test --test-reporter tap http2_sender.test.mjs")
+    #expect(outcome.output.contains("\n# pass 2\n# fail 0\n"), "\(outcome.output)")
+  }
+
   @Test("A file that is not there is an error in words", arguments: ["PeekExample nosuch", "DecryptExample no such"])
   func failure(line: String) throws {
     let outcome = try run(line)

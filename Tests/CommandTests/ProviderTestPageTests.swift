@@ -12,8 +12,10 @@ struct ProviderTestPageTests {
 
   /// The blocks for the shell, in their order.
   private static var script: String {
-    page.components(separatedBy: "```").enumerated().filter { !$0.offset.isMultiple(of: 2) }
-      .map { String($0.element.dropFirst("sh\n".count)) }.joined()
+    let blocks = page.components(separatedBy: "```").enumerated().filter { !$0.offset.isMultiple(of: 2) }
+      .map { String($0.element.dropFirst("sh\n".count)) }
+    // Those of steps are indented.
+    return blocks.joined(separator: "\n").replacing(#/(?m)^ {3}/#, with: "")
   }
 
   @Test("What the page tells the shell works", .enabled(if: ExternalTool.isInstalled("jq"), "jq is not installed"))
@@ -30,7 +32,9 @@ struct ProviderTestPageTests {
       try command.write(Array((head + script).utf8), "page.sh")
       let outcome = try command.shell("timeout 200 bash ./page.sh")
       #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
-      #expect(outcome.output == "true\ntrue\ntrue\n" && outcome.errors == "", "\(outcome.output)\(outcome.errors)")
+      #expect(
+        outcome.output == "true\ntrue\ntrue\ntrue\ntrue\n" && outcome.errors == "", "\(outcome.output)\(outcome.errors)"
+      )
       #expect(try command.read("result.xml").contains("tests=\"2\" failures=\"0\""))
     }
   }

@@ -356,8 +356,6 @@ struct SimulateHTTP2Tests {
     (["--plain", "--http2", "127.0.0.1:0", "--http2-rule", "nonsense=1"], "--http2-rule takes"),
     (["--plain", "--http2", "127.0.0.1:0", "--streams", "0"], "--streams must be"),
     (["--plain", "--http2", "127.0.0.1:0", "--reject", "every=1,reason=Own"], "reason=R"),
-    (["--plain", "--http2", "127.0.0.1:0", "--records", "x"], "--records"),
-    (["--plain", "--http2", "127.0.0.1:0", "--verdict"], "--verdict"),
   ]
 
   @Test("What cannot be meant is said before anything listens", arguments: usage)

@@ -65,7 +65,7 @@ struct SharedTally {
   mutating func note(
     _ record: borrowing ProviderNotificationRecord, isSelected: Bool
   ) -> PayloadVerdict? {
-    if !record.isRecognisable { unseen.noteUncertain() }
+    if !record.isRecognisable { unseen.noteUncertain(hasEnded: record.request.completion == .complete) }
     // With a provider token, an absent topic is none; with a certificate it may be the certificate's.
     if record.request.topic.isPresent || record.trust != .token {
       unseen.noteTopic(isShown: record.request.topic.isPresent)

@@ -162,7 +162,11 @@ package final class StoryCollector: RecordSink {
     let token = record.bytes(of: request.token)
     let topic = record.text(of: request.topic)
     if selection.takes(requestAt: place, token: token, topic: topic) { row.flags.insert(.isSelected) }
-    if record.isRecognisable { row.flags.insert(.isRecognisable) } else { unseen.noteUncertain() }
+    if record.isRecognisable {
+      row.flags.insert(.isRecognisable)
+    } else {
+      unseen.noteUncertain(hasEnded: request.completion == .complete)
+    }
     let keys = record.identityKeys
     (row.content, row.token) = (keys.notification, keys.token)
     do throws(UnnamedFile.Failure) {

@@ -141,7 +141,9 @@ struct UnseenSendings {
   }
 
   /// A request of the provider API cannot be recognised: it may be a sending of any notification.
-  mutating func noteUncertain() { hasUncertain = true }
+  ///
+  /// - Parameter hasEnded: its end is there. A gateway has accepted none of which it did not get the end.
+  mutating func noteUncertain(hasEnded: Bool) { if hasEnded || !isObserved { hasUncertain = true } }
 
   /// - Parameter isShown: the request has a topic.
   mutating func noteTopic(isShown: Bool) { if isShown { topics.shown = true } else { topics.absent = true } }

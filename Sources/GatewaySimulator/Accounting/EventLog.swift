@@ -32,6 +32,12 @@ public final class EventLog: Sendable {
     /// Feedback tuples that were sent.
     package var tuples: Int?
     package var reason: String?
+    /// GOAWAY: the last stream that was processed, or may have been.
+    package var lastStream: Int?
+    /// Of a provider token, whose signature is nowhere: key, team, and when it was issued, in nanoseconds since 1970.
+    package var keyID: String?
+    package var teamID: String?
+    package var issuedAt: Int64?
     /// The error of TLS or the system that ended a connection.
     package var error: String?
     /// The TLS version.
@@ -107,6 +113,10 @@ extension ByteWriter {
     field("topic", event.topic)
     field("connection", event.connection)
     field("status", event.status)
+    field("last_stream", event.lastStream)
+    field("key_id", event.keyID)
+    field("team_id", event.teamID)
+    field("issued_at", event.issuedAt.map(rfc3339))
     field("identifier", event.identifier.map { Int($0) })
     field("notification", event.notification)
     field("accepted", event.accepted)

@@ -71,7 +71,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   ) -> ProviderGateway {
     ProviderGateway(
       service, trust, loopState.conduct.policy, shared.store, connection: number, generator: shared.generator(number),
-      unregisteredAt: shared.started / 1_000_000)
+      unregisteredAt: shared.started / 1_000_000, isObserved: shared.observer != nil)
   }
 
   // MARK: the beginning
@@ -94,6 +94,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     if let info = event as? TLSConnectionInfo {
       begin(info)
     } else if case .some(.inputClosed) = event as? ChannelEvent {
+      if phase != .handshake { shared.observe(number, .closing(byPeer: true, isReset: false)) }
       close(as: phase == .handshake ? .handshakeFailed : .peerFin)
     }
     context.fireUserInboundEventTriggered(event)
@@ -105,6 +106,10 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     topic = info?.peer?.topic
     loopState.tally.handshakes += 1
     if info?.isResumed == true { loopState.tally.resumed += 1 }
+    shared.observe(
+      number,
+      .opened(
+        .init(service: .http2, client: client, server: context?.localAddress?.text ?? "unknown", tls: info)))
     if let refusal = refusal() {
       loopState.tally.refused += 1
       shared.log?.write(event("refused", reason: refusal, info))
@@ -150,6 +155,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     hasRead = true
     self.bytes += bytes.readableBytes
     loopState.tally.bytes += bytes.readableBytes
+    let read = shared.observer == nil ? nil : bytes
     if rest.readableBytes > 0 {
       rest.writeBuffer(&bytes)
       bytes = rest
@@ -161,29 +167,51 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       // A large buffer does not wait for the end of a small frame.
       rest = bytes.readableBytes < bytes.storageCapacity / 4 ? ByteBuffer(buffer: bytes) : bytes
     }
-    count()
+    let decided = count()
+    if let read { observe(read, decided) }
     flush()
-    if gateway.session.hasFailed { return closeOutput(as: .protocolError) }
+    if gateway.session.hasFailed {
+      logGoAway(gateway.failureCode?.description ?? "")
+      return closeOutput(as: .protocolError)
+    }
     if case .draining = phase, gateway.session.isDrained { return closeOutput(as: .shutdown) }
     reserveMemory()
   }
 
   /// Adds what was decided to the counts of the loop and of the connection.
-  private func count() {
+  @discardableResult
+  private func count() -> ServedCounts {
     let counts = gateway.takeCounts()
     loopState.tally.served.combine(with: counts, +)
     totals.received += counts.received
     totals.accepted += counts.accepted
     totals.rejections += counts.rejections
     totals.discarded += counts.discarded
-    for token in gateway.takeAcceptedTokens() { shared.providerTokens.add(token, now: shared.wallClock.nanoseconds()) }
+    for token in gateway.takeAcceptedTokens() {
+      shared.providerTokens.add(token, now: shared.wallClock.nanoseconds())
+      guard let log = shared.log else { continue }
+      var event = event("provider_token")
+      (event.keyID, event.teamID) = (token.keyID, token.teamID)
+      event.issuedAt = Int64(token.issuedAt) * 1_000_000_000
+      log.write(event)
+    }
     if gateway.tokens.renewals > renewals {
       // One read may have several.
       shared.providerTokens.addRenewals(gateway.tokens.renewals - renewals)
       renewals = gateway.tokens.renewals
     }
+    return counts
   }
   private var renewals = 0
+
+  /// Tells the observer of one read, before its answers are sent.
+  private func observe(_ bytes: ByteBuffer, _ counts: ServedCounts) {
+    var decision = ObservedEvent.Decision()
+    (decision.received, decision.accepted, decision.stored) = (counts.received, counts.accepted, counts.offline)
+    decision.acceptedInAll = totals.accepted
+    decision.served = gateway.takeServed()
+    shared.observe(number, .received(bytes, decision))
+  }
 
   private func flush() {
     guard let context, gateway.session.output.count > 0 else { return }
@@ -193,6 +221,8 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       _ = unsafe span.withUnsafeBytes { unsafe bytes.writeBytes($0) }
     }
     gateway.session.output.removeAll()
+    // When it is written: the client's next bytes may be read before the system says that it has taken these.
+    shared.observe(number, .sent(bytes))
     context.writeAndFlush(wrapOutboundOut(bytes), promise: nil)
   }
 
@@ -253,8 +283,19 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   private func closeOutput(as end: ConnectionEnd) {
     self.end = self.end ?? end
     phase = .lingering(until: loopState.loop.now + shared.options.linger.timeAmount)
+    observeClosing()
     context?.close(mode: .output, promise: nil)
   }
+
+  /// Tells the observer once that the gateway has closed its direction.
+  private func observeClosing() {
+    guard !isEndObserved else { return }
+    isEndObserved = true
+    shared.observe(number, .closing(byPeer: false, isReset: isReset))
+  }
+  private var isEndObserved = false
+  /// The gateway has reset the connection.
+  private var isReset = false
 
   func channelInactive(context: ChannelHandlerContext) {
     finish()
@@ -273,7 +314,18 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     if !hadHandshake { loopState.tally.handshakeFailures += 1 }
     if hasGateway {
       gateway.finish()
-      count()
+      let decided = count()
+      if shared.observer != nil, decided.received > 0 { observe(ByteBuffer(), decided) }
+    }
+    if hadHandshake, shared.observer != nil {
+      if end == .peerRst || end == nil {
+        shared.observe(number, .closing(byPeer: true, isReset: true))
+      } else {
+        observeClosing()
+      }
+      var last = ObservedEvent.Decision()
+      last.acceptedInAll = totals.accepted
+      shared.observe(number, .closed(last))
     }
     rest = ByteBuffer()
     shared.releaseMemory(reserved)
@@ -345,6 +397,14 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       lastStream: gateway.session.highestStream, debugData: Array("{\"reason\":\"\(reason.rawValue)\"}".utf8))
     count()
     flush()
+    logGoAway(reason.rawValue)
+  }
+
+  private func logGoAway(_ reason: String) {
+    guard let log = shared.log else { return }
+    var event = event("goaway", reason: reason)
+    event.lastStream = Int(gateway.session.highestStream)
+    log.write(event)
   }
 
   func shutDown(forGood: Bool) {
@@ -380,6 +440,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     case .fin: close(as: .local)
     case .rst:
       end = end ?? .local
+      isReset = true
       (context?.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0))
         .whenComplete { _ in }
       context?.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)

@@ -24,9 +24,13 @@ struct ProviderGateway: ~Copyable {
   private var counts = ServedCounts()
   /// The frames that were told by then.
   private var told = ServerCounts()
-  /// Notifications so far.
-  private var received = 0
+  /// Notifications whose HEADERS were read so far: records number them so.
+  private var begun = 0
+  /// The decisions since the last `takeServed`; `nil`: nobody observes them.
+  private var served: [ObservedEvent.Served]?
   private(set) var tokens: ProviderTokens
+  /// Why the connection has failed.
+  private(set) var failureCode: ErrorCode?
 
   private let service: HTTP2Service
   private let trust: Trust
@@ -51,6 +55,8 @@ struct ProviderGateway: ~Copyable {
     var token: ProviderTokens.Entry?
     /// It was decided on, and its answer begun.
     var isAnswered = false
+    /// Its number among the notifications of the connection, from 0.
+    var index = 0
   }
 
   private struct Topic {
@@ -63,8 +69,9 @@ struct ProviderGateway: ~Copyable {
 
   init(
     _ service: HTTP2Service, _ trust: Trust, _ policy: RejectionPolicy, _ store: StoredNotifications,
-    connection: UInt64, generator: SplitMix64, unregisteredAt: Int64
+    connection: UInt64, generator: SplitMix64, unregisteredAt: Int64, isObserved: Bool = false
   ) {
+    served = isObserved ? [] : nil
     (self.service, self.trust, self.policy, self.store) = (service, trust, policy, store)
     (self.connection, self.generator, self.unregisteredAt) = (connection, generator, unregisteredAt)
     var options = service.session
@@ -112,17 +119,21 @@ struct ProviderGateway: ~Copyable {
       while requests.count <= stream.slot { requests.append(Waiting()) }
       read(stream.slot)
     case .ended(let stream, .bytes(let range), let length):
-      end(stream.slot, bytes.extracting(range), length)
+      end(stream, bytes.extracting(range), length)
     case .ended(let stream, .kept, let length):
       let content = session.takeContent(stream.slot)
-      end(stream.slot, content.rawBytes, length)
-    case .refused: refuse()
+      end(stream, content.rawBytes, length)
+    case .refused(let stream, _): refuse(stream)
     case .abandoned(let stream, _, let cause):
       if case .violation(let rule) = cause { counts.violations[rule, default: 0] += 1 }
       abandon(stream.slot)
     case .violated(let violation): counts.violations[violation.rule, default: 0] += 1
-    case .failed(.violation(let violation)): counts.violations[violation.rule, default: 0] += 1
-    case .failed(.flood(let flood)): counts.floods[flood, default: 0] += 1
+    case .failed(.violation(let violation)):
+      counts.violations[violation.rule, default: 0] += 1
+      failureCode = violation.code
+    case .failed(.flood(let flood)):
+      counts.floods[flood, default: 0] += 1
+      failureCode = .enhanceYourCalm
     case .goAway: break
     }
   }
@@ -131,6 +142,10 @@ struct ProviderGateway: ~Copyable {
     requests[slot].request.read(session.fields)
     requests[slot].isAnswered = false
     requests[slot].token = nil
+    if requests[slot].request.target.isNotification {
+      requests[slot].index = begun
+      begun += 1
+    }
     guard case .token = trust, let place = requests[slot].request.authorization else { return }
     // The copy shares its memory, and is gone before the next block is decoded.
     let fields = session.fields
@@ -140,16 +155,17 @@ struct ProviderGateway: ~Copyable {
   }
 
   /// A request that is not processed counts by its path.
-  private mutating func refuse() {
+  private mutating func refuse(_ stream: UInt32) {
     var request = ServedRequest()
     request.read(session.fields)
     guard request.target.isNotification else {
       counts.otherRequests += 1
       return
     }
-    received += 1
+    begun += 1
     counts.received += 1
     counts.discarded += 1
+    served?.append(.init(stream: stream, fate: .discarded))
   }
 
   private mutating func abandon(_ slot: Int) {
@@ -169,13 +185,23 @@ struct ProviderGateway: ~Copyable {
     case accepted
     case rejected(ProviderReason, status: Int)
     case unregistered
+
+    func served(_ stream: UInt32) -> ObservedEvent.Served {
+      switch self {
+      case .accepted: .init(stream: stream, fate: .accepted, status: 200)
+      case .rejected(let reason, let status):
+        .init(stream: stream, fate: .rejected, status: status, reason: reason)
+      case .unregistered: .init(stream: stream, fate: .rejected, status: 410, reason: .unregistered)
+      }
+    }
   }
 
-  private mutating func end(_ slot: Int, _ content: RawSpan, _ length: Int) {
+  private mutating func end(_ stream: ServerStream, _ content: RawSpan, _ length: Int) {
+    let slot = stream.slot
     let isNotification = requests[slot].request.target.isNotification
-    if isNotification { received += 1 }
     if isNotification { counts.received += 1 } else { counts.otherRequests += 1 }
     let verdict = decide(slot, content, length)
+    if isNotification { served?.append(verdict.served(stream.number)) }
     switch verdict {
     case .accepted:
       counts.accepted += 1
@@ -224,12 +250,14 @@ struct ProviderGateway: ~Copyable {
       return .rejected(rule.reason, status: rule.httpStatus)
     case .unknown: return documented(.badDeviceToken)
     case .uninstalled: return .unregistered
-    case .offline: return keep(request, place, content)
+    case .offline: return keep(request, place, content, requests[slot].index)
     }
   }
 
   /// Keeps a notification for a device that is offline.
-  private mutating func keep(_ request: ServedRequest, _ topic: Int, _ content: RawSpan) -> Verdict {
+  private mutating func keep(
+    _ request: ServedRequest, _ topic: Int, _ content: RawSpan, _ index: Int
+  ) -> Verdict {
     guard let number = store.number(of: deciders[topic].name, limit: StoredNotifications.maximumTopics) else {
       return .rejected(.serviceUnavailable, status: 503)
     }
@@ -237,7 +265,7 @@ struct ProviderGateway: ~Copyable {
     store.accept(
       topic: number, token: request.token, payload: content,
       expiration: request.expiration.map { UInt32(clamping: $0) }, now: now,
-      origin: .init(connection: connection, index: received - 1))
+      origin: .init(connection: connection, index: index))
     return .accepted
   }
 
@@ -325,6 +353,13 @@ struct ProviderGateway: ~Copyable {
         block.writeField("content-type", type.rawBytes)
       }
     }
+  }
+
+  /// The decisions since the last call, if they are observed.
+  mutating func takeServed() -> [ObservedEvent.Served] {
+    guard served?.isEmpty == false else { return [] }
+    defer { served = [] }
+    return served ?? []
   }
 
   /// Provider tokens that were accepted for the first time since the last call.

@@ -1,4 +1,5 @@
 import NIOCore
+import ProviderAPI
 import PushModel
 import TLSTransport
 
@@ -8,7 +9,13 @@ package typealias ConnectionObserver = @Sendable (ObservedEvent) -> Void
 
 /// Something that happened on a connection of the simulator.
 package struct ObservedEvent: Sendable {
-  package enum Service: Sendable { case gateway, feedback }
+  package enum Service: Sendable {
+    /// The binary protocol's gateway.
+    case gateway
+    case feedback
+    /// The HTTP/2 provider API.
+    case http2
+  }
 
   /// The two ends of a connection, and its encryption.
   package struct Opening: Sendable {
@@ -35,14 +42,32 @@ package struct ObservedEvent: Sendable {
     package var acceptedInAll = 0
     /// Whether the gateway discards everything that follows.
     package var discardsRest = false
+    /// Over HTTP/2, the decisions one by one, in their order: of notifications in this read, or in earlier ones.
+    package var served: [Served] = []
+  }
+
+  /// The decision on a notification over HTTP/2.
+  package struct Served: Sendable, Equatable {
+    package var stream: UInt32
+    package var fate: Fate
+    /// That of its answer; `nil`: it is not processed.
+    package var status: Int?
+    /// `nil`: it is not rejected.
+    package var reason: ProviderReason?
+
+    package init(stream: UInt32, fate: Fate, status: Int? = nil, reason: ProviderReason? = nil) {
+      (self.stream, self.fate, self.status, self.reason) = (stream, fate, status, reason)
+    }
   }
 
   package enum Change: Sendable {
     /// The handshake is complete; without TLS, the TCP connection was accepted.
     case opened(Opening)
     /// Whole frames of the provider, and what was decided on them. At the end of a connection: the beginning of a frame.
+    /// Over HTTP/2: the bytes of one read.
     case received(ByteBuffer, Decision)
-    /// Bytes of the service that the system has taken.
+    /// Bytes of the service that the system has taken. Over HTTP/2: those that were written to the connection, in the
+    /// order in which the client finds them behind what it has sent, also if it never reads them.
     case sent(ByteBuffer)
     /// One end has closed its direction, or reset the connection.
     case closing(byPeer: Bool, isReset: Bool)
@@ -66,7 +91,9 @@ package struct ObservedEvent: Sendable {
   /// Bytes of memory that the event keeps.
   package var heldBytes: Int {
     switch change {
-    case .received(let bytes, _), .sent(let bytes): bytes.storageCapacity
+    case .received(let bytes, let decision):
+      bytes.storageCapacity + decision.served.capacity * MemoryLayout<Served>.stride
+    case .sent(let bytes): bytes.storageCapacity
     case .devices(let outcomes): outcomes.reduce(0) { $0 + 64 + $1.token.count }
     case .opened, .closing, .closed: 0
     }

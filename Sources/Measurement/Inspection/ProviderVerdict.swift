@@ -26,7 +26,9 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var notificationsPerRead: Distribution?
   /// Visits of the feedback service, and what was sent regardless of it.
   public var feedback = Feedback()
-  /// Error responses in the order of their connections' ends, up to a limit; without tokens and payloads.
+  /// Requests, answers and tokens of the HTTP/2 provider API; `nil`: there were none.
+  public var http2: InspectionReport.Requests?
+  /// Error responses of the binary protocol in the order of their connections' ends, up to a limit; without tokens and payloads.
   public var errors: [InspectionReport.ErrorRow] = []
   public var errorsOmitted = 0
   /// Notifications that arrived and were left out, because the gateway's recorder was behind.
@@ -95,6 +97,7 @@ extension ProviderVerdict {
     connections.mostPerSecond = counts?.opensPerSecond.counts.max() ?? 0
     connections.opensPerMinute = inspection.opensPerMinute
     notificationsPerRead = inspection.notificationsPerSegment
+    http2 = inspection.http2
     feedback.connections = inspection.feedbackConnections
     feedback.tuples = inspection.feedbackTuples
     feedback.listedTokens = report.feedback.tokens

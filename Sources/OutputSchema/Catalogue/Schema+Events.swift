@@ -21,6 +21,10 @@ extension Schema {
         .init("handshake_failed", "TLS was not agreed on; `closed` follows.", handshakeFailed),
         .init("error_response", "All six bytes of an error response were sent.", answer),
         .init("error_response_incomplete", "The connection closed before a complete error response was sent.", answer),
+        .init("goaway", "GOAWAY was sent on a connection over HTTP/2.", goAway),
+        .init(
+          "provider_token", "A connection over HTTP/2 uses a provider token that was accepted, for the first time.",
+          providerToken),
         .init("no_response", "A connection ends as after an error response, without sending one.", answer),
         .init("closed", "A connection to the gateway has ended.", closed),
         .init("feedback_accepted", "A connection to the feedback service is open.", accepted),
@@ -55,6 +59,18 @@ extension Schema {
   ]
 
   private static let accepted: [Field] = [time, client, topic, number, version, suite, resumed]
+
+  private static let goAway: [Field] = [
+    time, client, topic, number, Field("last_stream", .integer, "The last stream that is, or may be, processed."),
+    Field(
+      "reason", .text,
+      "The reason in the debug data, such as `Shutdown`; after a broken rule or a flood the name of the error code."),
+  ]
+
+  private static let providerToken: [Field] = [
+    time, client, topic, number, Field("key_id", .text, "The key that signed it."),
+    Field("team_id", .text, "The team that issued it."), Field("issued_at", .time, "When it was issued."),
+  ]
 
   private static let handshakeFailed: [Field] = [
     time, client, topic, number, Field("reason", .text, "OpenSSL's message."),

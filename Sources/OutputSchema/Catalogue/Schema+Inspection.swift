@@ -156,7 +156,7 @@ extension Schema {
     Field("resets", .integer, "RST_STREAM frames of both sides."),
   ]
 
-  private static let requests: [Field] = [
+  static let requests: [Field] = [
     Field("connections", .integer, "Connections with requests of the API, channel management included."),
     Field("notifications", .integer, "Requests to a device or a channel; also in the counts of the whole."),
     Field("responses", .integer, "Final answers to requests of any kind."),

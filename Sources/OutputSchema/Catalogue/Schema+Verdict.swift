@@ -3,7 +3,10 @@ extension Schema {
   static let providerVerdict: [Field] = [
     Field("stories", .object(distinct), "Distinct notifications (one token and payload) by what became of them."),
     Field("sendings", .integer, "Sendings of these."),
-    Field("discarded", .integer, "Sendings that were discarded: written after a rejected one, or after a shutdown."),
+    Field(
+      "discarded", .integer,
+      "Sendings that were discarded: written after a rejected one, or after a shutdown; over HTTP/2 those that were certainly not processed."
+    ),
     Field("sent_again", .integer, "The part of `discarded` that was sent again."),
     Field(
       "not_sent_again", .integer,
@@ -39,7 +42,10 @@ extension Schema {
         Field("sent_to_listed_tokens", .integer, "Distinct tokens of those."),
         Field("is_cut", .boolean, "Whether too many tokens were listed to remember all."),
       ]), "The feedback service, and what was sent regardless of it."),
-    Field("errors", .array(.object(answer)), "Error responses one by one, up to 1,000."),
+    Field(
+      "http2", .object(requests), "Requests, answers and tokens of the HTTP/2 provider API, as `inspect` has them.",
+      when: "there was a connection over HTTP/2 with requests", since: "0.3"),
+    Field("errors", .array(.object(answer)), "Error responses of the binary protocol one by one, up to 1,000."),
     Field("errors_omitted", .integer, "Error responses that are not in `errors`."),
     Field(
       "is_cut", .boolean,

@@ -136,7 +136,8 @@ public enum FateNotation: Sendable {
   /// In each notification's record, from a first pass over the same recording; fates that the index lacks go to `fate`
   /// records.
   case each(FateIndex)
-  /// In each notification's record, as received before it (`receiveEarly`).
+  /// In each notification's record, as received before it (`receiveEarly`); of connections with no such fates, as over
+  /// HTTP/2, in `fate` records.
   case early
 }
 
@@ -149,6 +150,8 @@ package struct FateLookup {
   private let writesRanges: Bool
   /// Fates that were received early: those of the notifications that come next, which are at most of three kinds.
   private var early: [FateRecord] = []
+  /// The open connections with such fates; `nil`: `fate` records are written for all, or for none.
+  private var announced: Set<Int>?
   /// The range of the last notification; it usually contains the next one.
   private var latest = FateRecord(connection: 0, first: 0, last: -1, fate: .unknown)
 
@@ -157,7 +160,7 @@ package struct FateLookup {
     case .omitted: (index, hasIndex, writesRanges) = (FateIndex(), false, false)
     case .ranges: (index, hasIndex, writesRanges) = (FateIndex(), false, true)
     case .each(let index): (self.index, hasIndex, writesRanges) = (index, true, true)
-    case .early: (index, hasIndex, writesRanges) = (FateIndex(), true, false)
+    case .early: (index, hasIndex, writesRanges, announced) = (FateIndex(), true, false, [])
     }
   }
 
@@ -165,7 +168,11 @@ package struct FateLookup {
   mutating func receiveEarly(_ record: FateRecord) {
     if early.count == 3 { early.removeFirst() }
     early.append(record)
+    announced?.insert(record.connection)
   }
+
+  /// Forgets a connection.
+  mutating func noteEnd(of connection: Int) { announced?.remove(connection) }
 
   /// The fate to write in its record.
   @inline(__always)
@@ -191,6 +198,7 @@ package struct FateLookup {
 
   /// Whether to write a `fate` record: the records of its notifications do not have the same fates.
   package func writes(_ record: FateRecord) -> Bool {
+    if let announced { return !announced.contains(record.connection) }
     guard writesRanges else { return false }
     guard let known = index.range(of: record.first, on: record.connection) else { return true }
     return known.first > record.first || known.last < record.last || known.fate != record.fate

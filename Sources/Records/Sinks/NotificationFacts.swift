@@ -34,7 +34,10 @@ struct NotificationFacts: Sendable {
   mutating func receiveEarly(_ record: FateRecord) { fates.receiveEarly(record) }
 
   mutating func note(subject: String, of connection: Int) { verdicts?.note(subject: subject, of: connection) }
-  mutating func noteEnd(of connection: Int) { verdicts?.noteEnd(of: connection) }
+  mutating func noteEnd(of connection: Int) {
+    verdicts?.noteEnd(of: connection)
+    fates.noteEnd(of: connection)
+  }
 
   /// The facts about connections that writers of other threads need.
   var knowledge: LaneKnowledge {

@@ -22,6 +22,7 @@ public struct ProviderPage: Sendable {
     if let verdict {
       sections.append(Section("Outcomes", verdict.stories.blocks))
       if !verdict.errors.isEmpty { sections.append(answers(verdict)) }
+      sections += requests(verdict)
       sections.append(sending(verdict))
     }
     // Over time, and everything else that only records have.
@@ -219,6 +220,15 @@ public struct ProviderPage: Sendable {
     return Section("After each error", blocks)
   }
 
+  /// Answers and streams over HTTP/2; with records, those of the trace, which are over time.
+  private func requests(_ verdict: ProviderVerdict) -> [Section] {
+    if let trace, trace.inspection.http2 != nil { return TracePage(trace, rows: rows).answers }
+    guard verdict.http2 != nil else { return [] }
+    var report = TraceReport()
+    report.inspection.http2 = verdict.http2
+    return TracePage(report, rows: rows).answers
+  }
+
   private func sending(_ verdict: ProviderVerdict) -> Section {
     var table = Table([.init(""), .init("", .right)])
     func add(_ name: String, _ value: String) { table.add(Prose(name), Prose(value)) }
@@ -229,8 +239,11 @@ public struct ProviderPage: Sendable {
       add("notifications that arrived at once, on average", significant(reads.mean, 3))
       add("at most", grouped(Int(reads.max)))
     }
-    add("connections to the feedback service", grouped(verdict.feedback.connections))
-    add("notifications to tokens that it had listed", grouped(verdict.feedback.sentToListed))
+    // Senders over HTTP/2 have none.
+    if verdict.http2 == nil || verdict.feedback.connections > 0 {
+      add("connections to the feedback service", grouped(verdict.feedback.connections))
+      add("notifications to tokens that it had listed", grouped(verdict.feedback.sentToListed))
+    }
     return Section("How it sends", [.table(table)])
   }
 
@@ -273,13 +286,15 @@ public struct ProviderPage: Sendable {
   private var connections: Section? {
     guard !ledger.connections.isEmpty, trace == nil else { return nil }
     var table = Table([
-      .init("client"), .init("topic"), .init("received", .right), .init("accepted", .right), .init("rejected with"),
+      .init("client"), .init("topic"), .init("received", .right), .init("accepted", .right),
+      .init(ledger.http2 == nil ? "rejected with" : "rejected"),
       .init("discarded", .right), .init("end"),
     ])
     for connection in ledger.connections.prefix(rows) {
       table.add(
         Prose(connection.client), Prose(connection.topic ?? "–"), Prose(grouped(connection.received)),
-        Prose(grouped(connection.accepted)), Prose(connection.rejected.map { "\($0.status)" } ?? "–"),
+        Prose(grouped(connection.accepted)),
+        Prose(connection.rejected.map { "\($0.status)" } ?? connection.rejections.map { grouped($0) } ?? "–"),
         Prose(grouped(connection.discarded)), Prose(connection.end.rawValue.replacing("_", with: " ")))
     }
     var blocks: [Block] = [.table(table)]

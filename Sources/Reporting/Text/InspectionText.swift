@@ -102,13 +102,9 @@ package struct InspectionText: Sendable {
     line += ", \(counted(requests.notifications, "notification")), \(counted(requests.responses, "answer"))"
     if let channels = requests.channelRequests { line += ", \(counted(channels, "request")) of channel management" }
     add(line)
-    let answers = requests.answers.map { row in
-      let name = [row.status.map(String.init), row.reason].compactMap { $0 }.joined(separator: " ")
-      return "\(grouped(row.count)) x \(name.isEmpty ? "of a lost status" : ControlCharacters.escaped(name))"
-    }
-    if !answers.isEmpty {
-      let more = answers.count > rows && rows > 0 ? ", and \(answers.count - rows) more kinds (--rows)" : ""
-      add("  answers      \(answers.prefix(max(1, rows)).joined(separator: ", "))\(more)")
+    if let answers = requests.answerWords(most: max(1, rows)) {
+      let left = requests.answers.count - rows
+      add("  answers      \(answers)\(left > 0 && rows > 0 ? ", and \(left) more kinds (--rows)" : "")")
     }
     add(requests.lines)
   }
@@ -347,7 +343,7 @@ extension InspectionReport.ConnectionRow {
 }
 
 extension String {
-  fileprivate func padded(to length: Int) -> String {
+  func padded(to length: Int) -> String {
     self + String(repeating: " ", count: max(1, length - count))
   }
 }

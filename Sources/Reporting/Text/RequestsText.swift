@@ -1,6 +1,16 @@
+import Bytes
 import Measurement
 
 extension InspectionReport.Requests {
+  /// Answers to notifications, the most frequent first: `3 x 200, 1 x 410 Unregistered`; `nil` without any.
+  func answerWords(most: Int) -> String? {
+    guard !answers.isEmpty else { return nil }
+    return answers.prefix(most).map { row in
+      let name = [row.status.map(String.init), row.reason].compactMap { $0 }.joined(separator: " ")
+      return "\(grouped(row.count)) x \(name.isEmpty ? "of a lost status" : ControlCharacters.escaped(name))"
+    }.joined(separator: ", ")
+  }
+
   /// What the figures say, by name; those that were not measured are left out.
   var lines: [(name: String, text: String)] {
     var lines: [(name: String, text: String)] = []

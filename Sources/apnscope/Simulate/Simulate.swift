@@ -49,8 +49,8 @@ struct Simulate: AsyncParsableCommand {
       the client's close without a reset; with --feedback-never-closes, at the client's close.
 
       --http2 serves the HTTP/2 provider API, with the same devices, rules of --reject and ledger; without --gateway nothing \
-      else. Documentation/http2-simulator.md has the order of its checks. --records, --verdict and --control are of the \
-      binary gateway alone.
+      else. Documentation/http2-simulator.md has the order of its checks. Records are those of decode, fates are in fate \
+      and response records; one verdict, list and set of expectations is of both protocols.
 
       Times are written 250ms, 2s, 1m30s or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
 
@@ -81,6 +81,8 @@ struct Simulate: AsyncParsableCommand {
         curl '127.0.0.1:9103/notifications/wait?count=3&text=Hello'
         apnscope simulate --http2 127.0.0.1:0 --plain --ready-file up
         apnscope simulate --http2 127.0.0.1:0 --plain --provider-key AuthKey_X.p8
+        apnscope simulate --http2 127.0.0.1:0 --plain --control 127.0.0.1:9103
+        apnscope simulate --http2 127.0.0.1:0 --plain --records - --verdict
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
@@ -115,7 +117,6 @@ struct Simulate: AsyncParsableCommand {
       throw ValidationError("Give --identity DIR (see 'apnscope identity --help'), or --plain for TCP without TLS.")
     }
     if settings == nil {
-      try requireBinary()
       try http2.requireCompanions()
       try books.requireCompanions()
       try web.requireWeb()
@@ -136,22 +137,9 @@ struct Simulate: AsyncParsableCommand {
     if merged.tls.identity == nil, !merged.tls.plain {
       throw ValidationError("Neither the command line nor \(settings) has identity or plain.")
     }
-    try merged.requireBinary()
     try merged.http2.requireCompanions()
     try merged.checkFiles(settings: settings)
     try await SimulatorRun(merged).run()
-  }
-
-  /// What knows the binary protocol alone says nothing of a gateway that serves HTTP/2.
-  private func requireBinary() throws {
-    guard http2.http2 != nil else { return }
-    let given = [
-      ("--records", books.records != nil), ("--verdict", books.verdict), ("--control", control.control != nil),
-      ("an --expect or --until of the verdict", expectations.needVerdict),
-    ].filter(\.1).map(\.0)
-    guard given.isEmpty else {
-      throw ValidationError("\(given.joined(separator: ", ")): of the binary gateway alone, and not with --http2.")
-    }
   }
 
   private func checkFiles(settings: String?) throws {

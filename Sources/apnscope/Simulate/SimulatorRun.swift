@@ -160,8 +160,7 @@ struct SimulatorRun {
     recording.dissection.limits = options.rules.limits
     recording.historyBytes = keepsHistory ? command.control.maxHistory.bytes : nil
     recording.plainTopic = options.plainTopic
-    let source = options.gateway.map { "gateway \($0)" } ?? "gateway"
-    return GatewayRecorder(into: output, source: source, options: recording)
+    return GatewayRecorder(into: output, source: GatewayRecorder.source(options), options: recording)
   }
 
   private func recorderOutput() throws -> RecorderOutput? {
