@@ -79,6 +79,77 @@ struct ExamplesTests {
     #expect(outcome.output.contains("\n# pass 2\n# fail 0\n"), "\(outcome.output)")
   }
 
+  // MARK: in a build service, and as a service
+
+  private static let schemas = root.appending(path: ".build/schemas").path
+  static let hasSchemas = FileManager.default.fileExists(atPath: "\(schemas)/installed")
+
+  /// A sender in Python that takes its address, and sends again what APNs cannot take now.
+  private static let sender = """
+    import argparse, importlib
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--url")
+    parser.add_argument("--count", type=int)
+    arguments = parser.parse_args()
+    sender = importlib.import_module("test_http2_sender").Sender(arguments.url)
+    for number in range(arguments.count):
+        assert sender.push(f"{number:064x}", f"number {number}") is None
+    """
+
+  @Test(
+    "The workflow for GitHub fits GitHub's schema, and its steps do what they say",
+    .enabled(if: hasPytest && hasSchemas, "pytest and check-jsonschema are not installed; Scripts/test does that"))
+  func workflow() throws {
+    let folder = Self.root.appending(path: "Examples/ProviderTest").path
+    try Command.inFolder { command in
+      let valid = try command.shell(
+        "'\(Self.schemas)/bin/check-jsonschema' --builtin-schema vendor.github-workflows '\(folder)/workflow.yml'")
+      #expect(valid.status == 0, "\(valid.output)\(valid.errors)")
+      try command.write(Array(Self.sender.utf8), "sender.py")
+      // Steps without packages to install, with the shell that GitHub runs them in.
+      let run = try command.shell(
+        #"""
+        cp '\#(folder)'/*.py .
+        printf '#!/bin/sh\nexec "\#(Self.root.path)/.build/provider-test/bin/python" sender.py "$@"\n' > send
+        chmod +x send; mkdir bin; ln -s "$apnscope" bin/apnscope
+        PATH=$PWD/bin:\#(Self.root.path)/.build/provider-test/bin:$PATH
+        '\#(Self.schemas)/bin/python' - '\#(folder)/workflow.yml' << 'END'
+        import sys, ruamel.yaml
+        steps = ruamel.yaml.YAML(typ="safe").load(open(sys.argv[1]))["jobs"]["push"]["steps"]
+        for number, step in enumerate(step for step in steps if "run" in step and step["name"] != "Install"):
+            open(f"step{number}.sh", "w").write(step["run"])
+        END
+        for step in step*.sh; do bash -e -o pipefail "$step" || exit; done
+        ls
+        """#)
+      #expect(run.status == 0, "\(run.output)\(run.errors)")
+      #expect(run.lines.contains("step1.sh") && run.lines.contains("tests.xml"), "\(run.output)")
+      #expect(try command.read("verdict.xml").contains("failures=\"0\""))
+      // Of 100 accepted ones and every tenth request rejected: the eleven that were sent again are in no expectation.
+      let ledger = try command.shell("jq -c '.gateway | [.received, .accepted, .discarded]' ledger.json")
+      #expect(ledger.output == "[111,100,0]\n")
+    }
+  }
+
+  @Test("The container's gateway starts as its file says")
+  func container() throws {
+    let file = try String(contentsOf: Self.root.appending(path: "Examples/ProviderTest/Containerfile"), encoding: .utf8)
+    let line = try #require(file.split(separator: "\n").last { $0.hasPrefix("CMD ") })
+    let words = try JSONDecoder().decode([String].self, from: Data(line.dropFirst(4).utf8))
+    let ports = words.compactMap { $0.hasPrefix("0.0.0.0:") ? $0.split(separator: ":").last.map(String.init) : nil }
+    #expect(file.contains("\nEXPOSE \(ports.joined(separator: " "))\n"))
+    try Command.inFolder { command in
+      let free = words.map { $0.hasPrefix("0.0.0.0:") ? "0.0.0.0:0" : $0 }
+      let running = try RunningProcess(
+        Command.path, free + ["--ready-file", "up"], in: command.folder, name: "gateway")
+      #expect(waitUntil { !running.isRunning || FileManager.default.fileExists(atPath: "\(command.folder.path)/up") })
+      let places = try command.read("up").split(separator: "\n").map { $0.split(separator: " ")[0] }
+      #expect(places == ["http2", "control"])
+      running.send(SIGTERM)
+      #expect(try running.end().status == 0)
+    }
+  }
+
   @Test("A file that is not there is an error in words", arguments: ["PeekExample nosuch", "DecryptExample no such"])
   func failure(line: String) throws {
     let outcome = try run(line)

@@ -1,5 +1,5 @@
 // Pushes with Java's HttpClient, and prints what came of each notification: by token the status 200, the reason, or an error.
-// java ApnsJava.java COUNT CA.pem AUTHORIZATION-FILE
+// java ApnsJava.java COUNT CA.pem AUTHORIZATION-FILE      (environment: patience, seconds for an answer)
 import java.io.FileInputStream;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -32,10 +32,11 @@ public class ApnsJava {
     Map<String, String> said = new ConcurrentSkipListMap<>();
     var count = Integer.parseInt(arguments[0]);
     var gate = new Semaphore(20);
+    var patience = Duration.ofSeconds(Integer.parseInt(System.getenv().getOrDefault("patience", "20")));
     for (int number = 0; number < count; number++) {
       var token = String.format("%064x", number);
       var request = HttpRequest.newBuilder(URI.create("https://api.push.apple.com/3/device/" + token))
-        .timeout(Duration.ofSeconds(20)).header("apns-topic", "com.example.app").header("apns-push-type", "alert")
+        .timeout(patience).header("apns-topic", "com.example.app").header("apns-push-type", "alert")
         .header("authorization", authorization)
         .POST(HttpRequest.BodyPublishers.ofString("{\"aps\":{\"alert\":\"number " + number + "\"}}")).build();
       gate.acquire();

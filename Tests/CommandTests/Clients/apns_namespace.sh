@@ -4,9 +4,11 @@
 #   apns_namespace.sh CLIENT COUNT [OPTION of simulate …]      (inside: unshare --net --mount)
 #     CLIENT  aioapns, kalyke, pyapns_client, apns2, node, java
 # Leaves in the current folder said.json (by token, in the client's words), ledger.json, run.pcapng, keys.log.
-# Environment: apnscope (the program), venvs (the folder where Scripts/test has installed packages from PyPI).
+# Environment: apnscope (the program), venvs (the folder where Scripts/test has installed packages from PyPI), patience
+# (seconds for an answer, of clients that can be told; default 20).
 set -euo pipefail
 apnscope=${apnscope:?} venvs=${venvs:?}
+export patience=${patience:-20}
 clients=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 client=$1 count=$2
 shift 2
@@ -41,7 +43,7 @@ for ((tenths = 0; tenths < 200; tenths++)); do
 done
 
 export SSL_CERT_FILE=$PWD/ids/ca.pem
-python=("$clients/apns_providers.py" "$client" --count "$count" --ca ids/ca.pem)
+python=("$clients/apns_providers.py" "$client" --count "$count" --patience "$patience" --ca ids/ca.pem)
 token=(--key "AuthKey_$key.p8" --key-id "$key" --team-id "$team")
 run() { timeout 100 "$@" > said.json 2> client.log; }
 case $client in

@@ -1,5 +1,5 @@
 // Pushes with node's http2, and prints what came of each notification: by token the status 200, the reason, or an error.
-// node apns_node.mjs COUNT CA.pem AUTHORIZATION-FILE
+// node apns_node.mjs COUNT CA.pem AUTHORIZATION-FILE      (environment: patience, seconds for an answer)
 import { connect } from 'node:http2';
 import { readFileSync } from 'node:fs';
 
@@ -23,7 +23,7 @@ const push = number => new Promise(resolve => {
   });
   let status, text = '';
   const end = word => { said[token] ??= word; resolve(); };
-  stream.setTimeout(20_000, () => stream.close());
+  stream.setTimeout(1_000 * Number(process.env.patience ?? 20), () => stream.close());
   stream.setEncoding('utf8');
   stream.on('response', fields => { status = fields[':status']; });
   stream.on('data', part => { text += part; });
