@@ -31,6 +31,8 @@ struct TallyTests {
     (served.resetsSent, served.resetsReceived, served.pings) = (35 * factor, 36 * factor, 37 * factor)
     (served.rejected, served.answers) = ([.badTopic: 38 * factor], [400: 39 * factor])
     (served.violations, served.floods) = ([.connectionPreface: 40 * factor], [.pings: 41 * factor])
+    (served.unknownAccepted, served.unknownRejected, served.unknownDiscarded) = (42 * factor, 43 * factor, 44 * factor)
+    served.faults = ["delay": 45 * factor]
     tally.served = served
     return tally
   }
@@ -46,7 +48,7 @@ struct TallyTests {
 
   @Test("Every number is added")
   func sums() {
-    #expect(Set(Self.numbers(Self.tally(1))) == Set(1...41) && Self.numbers(Self.tally(1)).count == 41)
+    #expect(Set(Self.numbers(Self.tally(1))) == Set(1...45) && Self.numbers(Self.tally(1)).count == 45)
     #expect(Self.numbers(Tally()).allSatisfy { $0 == 0 })
     var sum = Self.tally(1)
     sum += Self.tally(2)

@@ -27,7 +27,14 @@ final class EventLoopState {
     conduct = shared.conduct.withLock { $0 }
     self.loop = loop
     failed = loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+    beginFaults()
   }
+
+  /// ns of the loop's clock.
+  var tick: Int64 { Int64(clamping: loop.now.uptimeNanoseconds) }
+
+  /// Faults that are new begin now.
+  private func beginFaults() { for fault in conduct.faults { fault.begin(at: tick) } }
 
   /// The counts, with those of payloads.
   var fullTally: Tally {
@@ -91,6 +98,7 @@ final class EventLoopState {
   /// Behaves so from now on, on open connections as well.
   func adopt(_ conduct: Conduct) {
     self.conduct = conduct
+    beginFaults()
     for connection in Array(connections.values) { connection.adopt(conduct) }
   }
 

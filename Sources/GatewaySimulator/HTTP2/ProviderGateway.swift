@@ -21,23 +21,23 @@ struct ProviderGateway: ~Copyable {
 
   var session: ServerSession
   /// Since the last `takeCounts`.
-  private var counts = ServedCounts()
+  var counts = ServedCounts()
   /// The frames that were told by then.
   private var told = ServerCounts()
   /// Notifications whose HEADERS were read so far: records number them so.
   private var begun = 0
   /// The decisions since the last `takeServed`; `nil`: nobody observes them.
-  private var served: [ObservedEvent.Served]?
+  var served: [ObservedEvent.Served]?
   private(set) var tokens: ProviderTokens
   /// Why the connection has failed.
   private(set) var failureCode: ErrorCode?
 
-  private let service: HTTP2Service
+  let service: HTTP2Service
   private let trust: Trust
   private let store: StoredNotifications
-  private let connection: UInt64
-  private var policy: RejectionPolicy
-  private var requests: [Waiting] = []
+  let connection: UInt64
+  private(set) var policy: RejectionPolicy
+  var requests: [Waiting] = []
   /// The topics of the connection, by their texts.
   private var topics: [[UInt8]: Int] = [:]
   private var deciders: [Topic] = []
@@ -45,18 +45,28 @@ struct ProviderGateway: ~Copyable {
   private var generator: SplitMix64
   /// UNIX time in ms; set once for all bytes of a read.
   private var now: Int64 = 0
+  /// The faults of the connection; `nil`: none is set, and nothing waits because of an earlier one.
+  var faults: ConnectionFaults?
   /// UNIX ms at which devices became unregistered.
-  private let unregisteredAt: Int64
+  let unregisteredAt: Int64
 
   /// A request that waits for its end.
-  private struct Waiting {
+  struct Waiting {
     var request = ServedRequest()
     /// Its provider token; `nil` without one, or if none is asked for.
     var token: ProviderTokens.Entry?
-    /// It was decided on, and its answer begun.
-    var isAnswered = false
+    var progress = Progress.reading
     /// Its number among the notifications of the connection, from 0.
     var index = 0
+  }
+
+  /// How far a request is.
+  enum Progress: Equatable {
+    case reading
+    /// It was decided on, and its answer is not begun.
+    case decided(isAccepted: Bool)
+    /// Its answer was begun.
+    case answered
   }
 
   private struct Topic {
@@ -93,11 +103,21 @@ struct ProviderGateway: ~Copyable {
   /// - Parameters:
   ///   - bytes: what the client sent, from the first byte on that was not read.
   ///   - now: UNIX time in ms.
-  mutating func receive(_ bytes: RawSpan, now: Int64) -> Int {
+  ///   - tick: ns of the loop's clock; of no meaning without faults.
+  mutating func receive(_ bytes: RawSpan, now: Int64, tick: Int64 = 0) -> Int {
     self.now = now
+    faults?.noteRead(at: tick)
     var offset = 0
     while let event = session.next(bytes, &offset, second: now / 1_000) { take(event, bytes) }
+    if faults != nil { settleOutput() }
     return offset
+  }
+
+  /// Does what is due without a read.
+  mutating func advance(now: Int64, tick: Int64) {
+    guard faults != nil else { return }
+    self.now = now
+    doWhatIsDue(at: tick)
   }
 
   /// The counts since the last call.
@@ -140,7 +160,7 @@ struct ProviderGateway: ~Copyable {
 
   private mutating func read(_ slot: Int) {
     requests[slot].request.read(session.fields)
-    requests[slot].isAnswered = false
+    requests[slot].progress = .reading
     requests[slot].token = nil
     if requests[slot].request.target.isNotification {
       requests[slot].index = begun
@@ -170,18 +190,17 @@ struct ProviderGateway: ~Copyable {
 
   private mutating func abandon(_ slot: Int) {
     guard slot < requests.count else { return }
-    if requests[slot].isAnswered {
-      counts.unanswered += 1
-    } else if requests[slot].request.target.isNotification {
-      counts.incomplete += 1
-    } else {
-      counts.otherRequests += 1
+    switch requests[slot].progress {
+    case .answered: counts.unanswered += 1
+    case .decided(let isAccepted): counts.noteUnknown(isAccepted: isAccepted)
+    case .reading where requests[slot].request.target.isNotification: counts.incomplete += 1
+    case .reading: counts.otherRequests += 1
     }
   }
 
   // MARK: decisions
 
-  private enum Verdict {
+  enum Verdict {
     case accepted
     case rejected(ProviderReason, status: Int)
     case unregistered
@@ -200,6 +219,7 @@ struct ProviderGateway: ~Copyable {
     let slot = stream.slot
     let isNotification = requests[slot].request.target.isNotification
     if isNotification { counts.received += 1 } else { counts.otherRequests += 1 }
+    if faults != nil, endDisturbed(slot, content, length, isNotification) { return }
     let verdict = decide(slot, content, length)
     if isNotification { served?.append(verdict.served(stream.number)) }
     switch verdict {
@@ -215,6 +235,11 @@ struct ProviderGateway: ~Copyable {
     _ slot: Int, _ reason: ProviderReason, _ status: Int, _ isNotification: Bool, timestamp: Int64?
   ) {
     if isNotification { counts.rejected[reason, default: 0] += 1 }
+    answer(slot, status, Self.content(reason, timestamp))
+  }
+
+  /// The content of an answer, or of a GOAWAY.
+  static func content(_ reason: ProviderReason, _ timestamp: Int64? = nil) -> [UInt8] {
     var content = ByteWriter(capacity: 64)
     content.write("{\"reason\":")
     content.write(jsonString: reason.rawValue, onlyRequired: true)
@@ -223,10 +248,10 @@ struct ProviderGateway: ~Copyable {
       content.write(decimal: Int(timestamp))
     }
     content.write("}")
-    answer(slot, status, Array(copying: content.bytes))
+    return Array(copying: content.bytes)
   }
 
-  private mutating func decide(_ slot: Int, _ content: RawSpan, _ length: Int) -> Verdict {
+  mutating func decide(_ slot: Int, _ content: RawSpan, _ length: Int) -> Verdict {
     func documented(_ reason: ProviderReason) -> Verdict { .rejected(reason, status: reason.documentedStatus ?? 400) }
     // The copy shares its memory, and is gone before the next request is read into this place.
     let request = requests[slot].request
@@ -335,13 +360,26 @@ struct ProviderGateway: ~Copyable {
 
   private mutating func answer(_ slot: Int, _ status: Int, _ content: [UInt8]?) {
     if status == 200 { counts.successes += 1 } else { counts.answers[status, default: 0] += 1 }
-    requests[slot].isAnswered = true
+    writeAnswer(slot, status, content)
+  }
+
+  /// Writes an answer that is counted elsewhere.
+  ///
+  /// - Parameters:
+  ///   - isHTML: the content is no JSON.
+  ///   - isBroken: a field has a name that no field may have.
+  /// - Returns: the length of the output up to the end of the status.
+  @discardableResult
+  mutating func writeAnswer(
+    _ slot: Int, _ status: Int, _ content: [UInt8]?, isHTML: Bool = false, isBroken: Bool = false
+  ) -> Int {
+    requests[slot].progress = .answered
     let request = requests[slot].request
     let isSandbox = status == 200 && service.isSandbox
     let made = request.identifier.byteCount == 0 ? (generator.next(), generator.next()) : nil
     let unique = isSandbox ? (generator.next(), generator.next()) : nil
     let sendsType = content != nil && service.rules.sendsContentType
-    session.answer(slot, status: status, content: content ?? []) { block in
+    return session.answer(slot, status: status, content: content ?? []) { block in
       if let made {
         block.writeField("apns-id", uuid: made)
       } else {
@@ -349,8 +387,12 @@ struct ProviderGateway: ~Copyable {
       }
       if let unique { block.writeField("apns-unique-id", uuid: unique) }
       if sendsType {
-        let type = Array("application/json".utf8)
+        let type = Array((isHTML ? "text/html" : "application/json").utf8)
         block.writeField("content-type", type.rawBytes)
+      }
+      if isBroken {
+        let one: [UInt8] = [0x31]
+        block.writeField("X-Upper-Case", one.rawBytes)
       }
     }
   }

@@ -17,6 +17,11 @@ struct ServedCounts: Sendable {
   /// The part of `accepted` and `rejected` whose answer was cut: its content waited for a window when the client
   /// reset the stream, or the connection ended.
   var unanswered = 0
+  /// The parts of `accepted`, of the rejected and of `discarded` of which the provider was told nothing: no status, no
+  /// refusal, no GOAWAY. Faults do that, and connections that end while answers wait.
+  var unknownAccepted = 0
+  var unknownRejected = 0
+  var unknownDiscarded = 0
   /// Requests that are no notifications.
   var otherRequests = 0
   /// Answers with status 200.
@@ -30,14 +35,21 @@ struct ServedCounts: Sendable {
   /// Broken rules, by their words.
   var violations: [Rule: Int] = [:]
   var floods: [Flood: Int] = [:]
+  /// Faults that were done, by their kind.
+  var faults: [String: Int] = [:]
 
   /// The sum of `rejected`.
   var rejections: Int { rejected.values.reduce(0, +) }
 
+  /// Notes a notification whose provider never learns what became of it.
+  mutating func noteUnknown(isAccepted: Bool) {
+    if isAccepted { unknownAccepted += 1 } else { unknownRejected += 1 }
+  }
+
   mutating func combine(with other: ServedCounts, _ operation: (Int, Int) -> Int) {
     for path in [
       \ServedCounts.received, \.accepted, \.discarded, \.offline, \.incomplete, \.unanswered, \.otherRequests,
-      \.successes,
+      \.successes, \.unknownAccepted, \.unknownRejected, \.unknownDiscarded,
       \.goAways, \.resetsSent, \.resetsReceived, \.pings,
     ] as [WritableKeyPath<ServedCounts, Int>] {
       self[keyPath: path] = operation(self[keyPath: path], other[keyPath: path])
@@ -46,6 +58,7 @@ struct ServedCounts: Sendable {
     answers.combine(with: other.answers, operation)
     violations.combine(with: other.violations, operation)
     floods.combine(with: other.floods, operation)
+    faults.combine(with: other.faults, operation)
   }
 }
 

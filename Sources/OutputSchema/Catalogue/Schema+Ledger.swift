@@ -113,12 +113,20 @@ extension Schema {
       "rejected", .integer, "The part of `received` that got another status; `gateway.rejected` has them by reason."),
     Field(
       "discarded", .integer,
-      "The part of `received` that was certainly not processed: above the limit on streams, or above the last stream of a GOAWAY."
+      "The part of `received` that was certainly not processed: above the limit on streams, above the last stream of a GOAWAY, or hit by a fault."
     ),
     Field("incomplete", .integer, "Notifications that never ended, which are in no other count."),
     Field(
       "unanswered", .integer,
       "The part of `rejected` whose answer was cut: its content waited for the client's window when the stream or the connection ended."
+    ),
+    Field(
+      "unknown",
+      .object([
+        Field("accepted", .integer, "The part of `accepted`."), Field("rejected", .integer, "The part of `rejected`."),
+        Field("discarded", .integer, "The part of `discarded`."),
+      ]),
+      "Notifications of which the provider was told nothing: no status, no refusal, no GOAWAY that excludes them. A recording calls their fate unknown."
     ),
     Field("other_requests", .integer, "Requests that are no notifications."),
     Field("answers", .countsByStatus, "Answers to all requests, by HTTP status."),
@@ -133,6 +141,9 @@ extension Schema {
       "floods", .map(key: .text, value: .integer),
       "Connections that were ended for what a client did too often: resets, settings, pings, empty_frames, window_updates, ignored_frames, continuations."
     ),
+    Field(
+      "faults", .map(key: .text, value: .integer),
+      "Faults of `--http2-fault` that were done, by their kind."),
     Field(
       "provider_tokens",
       .array(
