@@ -117,7 +117,7 @@ extension Simulator {
   // MARK: reset
 
   /// Begins anew: the behavior and the devices are those of the start, nothing waits for a device, the feedback lists
-  /// are empty, and `counts()` begins at 0. Open connections stay open.
+  /// are empty, there is no broadcast channel, and `counts()` begins at 0. Open connections stay open.
   ///
   /// - Throws: when the feedback list cannot be written; all else is done.
   public func reset() async throws {
@@ -125,6 +125,7 @@ extension Simulator {
     await adopt()
     await beSilent(for: .zero)
     shared.store.removeAll(now: shared.milliseconds)
+    shared.broadcastChannels?.removeAll()
     let counts = await countsNow()
     baseline.withLock { $0 = counts }
     try await shared.feedbackList.removeAll()

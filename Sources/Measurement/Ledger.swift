@@ -117,6 +117,8 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var floods: [String: Int] = [:]
     /// Faults that were done on demand, by their kind.
     public var faults: [String: Int] = [:]
+    /// Channel management; `nil`: there was none.
+    public var channels: Channels?
     /// The provider tokens that were accepted, in that order, each once.
     public var providerTokens: [ProviderToken] = []
     /// Accepted provider tokens that are not in the list, which has a limit.
@@ -132,6 +134,22 @@ public struct Ledger: Sendable, Equatable, Codable {
       public var accepted = 0
       public var rejected = 0
       public var discarded = 0
+
+      package init() {}
+    }
+
+    /// Requests to channel management, which are no notifications, and the channels.
+    public struct Channels: Sendable, Equatable, Codable {
+      public var created = 0
+      public var read = 0
+      public var deleted = 0
+      /// Lists of all channels of an app.
+      public var listed = 0
+      /// By reason.
+      public var rejected: [String: Int] = [:]
+      /// Channels that are registered, and those of them that keep a message.
+      public var registered = 0
+      public var keeping = 0
 
       package init() {}
     }

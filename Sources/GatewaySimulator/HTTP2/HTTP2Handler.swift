@@ -72,8 +72,9 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     _ number: UInt64
   ) -> ProviderGateway {
     ProviderGateway(
-      service, trust, loopState.conduct.policy, shared.store, connection: number, generator: shared.generator(number),
-      unregisteredAt: shared.started / 1_000_000, isObserved: shared.observer != nil)
+      service, trust, loopState.conduct.policy, shared.store, channels: shared.broadcastChannels, connection: number,
+      generator: shared.generator(number), unregisteredAt: shared.started / 1_000_000,
+      isObserved: shared.observer != nil)
   }
 
   // MARK: the beginning

@@ -33,7 +33,9 @@ struct ProviderGateway: ~Copyable {
   private(set) var failureCode: ErrorCode?
 
   let service: HTTP2Service
-  private let trust: Trust
+  let trust: Trust
+  /// The channels of broadcasts; `nil`: there are none.
+  let channels: BroadcastChannels?
   private let store: StoredNotifications
   let connection: UInt64
   private(set) var policy: RejectionPolicy
@@ -44,7 +46,7 @@ struct ProviderGateway: ~Copyable {
   private var latestTopic = -1
   private var generator: SplitMix64
   /// UNIX time in ms; set once for all bytes of a read.
-  private var now: Int64 = 0
+  private(set) var now: Int64 = 0
   /// The faults of the connection; `nil`: none is set, and nothing waits because of an earlier one.
   var faults: ConnectionFaults?
   /// UNIX ms at which devices became unregistered.
@@ -79,8 +81,10 @@ struct ProviderGateway: ~Copyable {
 
   init(
     _ service: HTTP2Service, _ trust: Trust, _ policy: RejectionPolicy, _ store: StoredNotifications,
-    connection: UInt64, generator: SplitMix64, unregisteredAt: Int64, isObserved: Bool = false
+    channels: BroadcastChannels? = nil, connection: UInt64, generator: SplitMix64, unregisteredAt: Int64,
+    isObserved: Bool = false
   ) {
+    self.channels = channels
     served = isObserved ? [] : nil
     (self.service, self.trust, self.policy, self.store) = (service, trust, policy, store)
     (self.connection, self.generator, self.unregisteredAt) = (connection, generator, unregisteredAt)
@@ -219,6 +223,7 @@ struct ProviderGateway: ~Copyable {
     let slot = stream.slot
     let isNotification = requests[slot].request.target.isNotification
     if isNotification { counts.received += 1 } else { counts.otherRequests += 1 }
+    if service.purpose == .channels { return manage(slot, content) }
     if faults != nil, endDisturbed(slot, content, length, isNotification) { return }
     let verdict = decide(slot, content, length)
     if isNotification { served?.append(verdict.served(stream.number)) }
@@ -257,6 +262,7 @@ struct ProviderGateway: ~Copyable {
     let request = requests[slot].request
     if let reason = request.targetFault { return documented(reason) }
     if let reason = trustFault(slot) { return documented(reason) }
+    if request.target == .broadcast { return decideBroadcast(request, length) }
     if let reason = request.fieldFault(service.rules) { return documented(reason) }
     let place: Int
     switch topic(of: request) {
@@ -294,7 +300,7 @@ struct ProviderGateway: ~Copyable {
     return .accepted
   }
 
-  private mutating func trustFault(_ slot: Int) -> ProviderReason? {
+  mutating func trustFault(_ slot: Int) -> ProviderReason? {
     switch trust {
     case .any: return nil
     case .certificate(let topics): return topics == nil ? .missingProviderToken : nil
@@ -344,7 +350,7 @@ struct ProviderGateway: ~Copyable {
   }
 
   /// At most 255 letters, digits, full stops, hyphens or underscores.
-  private static func isTopic(_ text: [UInt8]) -> Bool {
+  static func isTopic(_ text: [UInt8]) -> Bool {
     text.count <= 255
       && text.allSatisfy { byte in
         switch byte {
@@ -359,8 +365,12 @@ struct ProviderGateway: ~Copyable {
   // MARK: answers
 
   private mutating func answer(_ slot: Int, _ status: Int, _ content: [UInt8]?) {
-    if status == 200 { counts.successes += 1 } else { counts.answers[status, default: 0] += 1 }
+    noteAnswer(status)
     writeAnswer(slot, status, content)
+  }
+
+  mutating func noteAnswer(_ status: Int) {
+    if status == 200 { counts.successes += 1 } else { counts.answers[status, default: 0] += 1 }
   }
 
   /// Writes an answer that is counted elsewhere.
@@ -368,23 +378,30 @@ struct ProviderGateway: ~Copyable {
   /// - Parameters:
   ///   - isHTML: the content is no JSON.
   ///   - isBroken: a field has a name that no field may have.
+  ///   - channel: a channel that was created.
   /// - Returns: the length of the output up to the end of the status.
   @discardableResult
   mutating func writeAnswer(
-    _ slot: Int, _ status: Int, _ content: [UInt8]?, isHTML: Bool = false, isBroken: Bool = false
+    _ slot: Int, _ status: Int, _ content: [UInt8]?, isHTML: Bool = false, isBroken: Bool = false,
+    channel: String? = nil
   ) -> Int {
     requests[slot].progress = .answered
     let request = requests[slot].request
-    let isSandbox = status == 200 && service.isSandbox
-    let made = request.identifier.byteCount == 0 ? (generator.next(), generator.next()) : nil
-    let unique = isSandbox ? (generator.next(), generator.next()) : nil
+    // Broadcasts and channel management have an identifier of their own.
+    let isToDevice = request.target != .broadcast && service.purpose == .notifications
+    let hasUnique = status == 200 && (isToDevice ? service.isSandbox : request.target == .broadcast)
+    let given = isToDevice ? request.identifier.byteCount : request.requestID.byteCount
+    let made = given == 0 ? (generator.next(), generator.next()) : nil
+    let unique = hasUnique ? (generator.next(), generator.next()) : nil
     let sendsType = content != nil && service.rules.sendsContentType
     return session.answer(slot, status: status, content: content ?? []) { block in
+      let name: StaticString = isToDevice ? "apns-id" : "apns-request-id"
       if let made {
-        block.writeField("apns-id", uuid: made)
+        block.writeField(name, uuid: made)
       } else {
-        block.writeField("apns-id", request.identifier)
+        block.writeField(name, isToDevice ? request.identifier : request.requestID)
       }
+      if let channel { block.writeField("apns-channel-id", Array(channel.utf8).rawBytes) }
       if let unique { block.writeField("apns-unique-id", uuid: unique) }
       if sendsType {
         let type = Array((isHTML ? "text/html" : "application/json").utf8)

@@ -1,5 +1,6 @@
 import HTTP2
 import HTTP2Server
+import Measurement
 import ProviderAPI
 
 /// The counts of requests over HTTP/2, of a connection or of an event loop.
@@ -38,6 +39,25 @@ struct ServedCounts: Sendable {
   /// Faults that were done, by their kind.
   var faults: [String: Int] = [:]
 
+  var channels = ChannelCounts()
+
+  /// The counts of requests to channel management.
+  struct ChannelCounts: Sendable, Equatable {
+    var created = 0
+    var read = 0
+    var deleted = 0
+    var listed = 0
+    var rejected: [ProviderReason: Int] = [:]
+
+    /// In the ledger's form, without what is registered.
+    var ledger: Ledger.HTTP2.Channels {
+      var ledger = Ledger.HTTP2.Channels()
+      (ledger.created, ledger.read, ledger.deleted, ledger.listed) = (created, read, deleted, listed)
+      ledger.rejected = Dictionary(uniqueKeysWithValues: rejected.map { ($0.key.rawValue, $0.value) })
+      return ledger
+    }
+  }
+
   /// The sum of `rejected`.
   var rejections: Int { rejected.values.reduce(0, +) }
 
@@ -50,6 +70,7 @@ struct ServedCounts: Sendable {
     for path in [
       \ServedCounts.received, \.accepted, \.discarded, \.offline, \.incomplete, \.unanswered, \.otherRequests,
       \.successes, \.unknownAccepted, \.unknownRejected, \.unknownDiscarded,
+      \.channels.created, \.channels.read, \.channels.deleted, \.channels.listed,
       \.goAways, \.resetsSent, \.resetsReceived, \.pings,
     ] as [WritableKeyPath<ServedCounts, Int>] {
       self[keyPath: path] = operation(self[keyPath: path], other[keyPath: path])
@@ -59,6 +80,7 @@ struct ServedCounts: Sendable {
     violations.combine(with: other.violations, operation)
     floods.combine(with: other.floods, operation)
     faults.combine(with: other.faults, operation)
+    channels.rejected.combine(with: other.channels.rejected, operation)
   }
 }
 

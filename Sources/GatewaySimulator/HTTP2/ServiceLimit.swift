@@ -57,6 +57,10 @@ package struct ServiceLimit: Sendable {
     number("kept-content", 5_120...1 << 24, "bytes of content that are kept", \.session.keptContent),
     number("topics", 1...1_000_000, "topics of a connection; further: ServiceUnavailable", \.maximumTopics),
     number("provider-tokens", 1...1_000_000, "provider tokens remembered of a connection", \.maximumTokens),
+    number(
+      "channels-of-app", 0...1_000_000, "channels of an app; further: CannotCreateChannelConfig", \.maximumChannelsOfApp
+    ),
+    number("channels", 0...1_000_000, "channels of all apps", \.maximumChannels),
     number("listed-tokens", 0...1_000_000, "provider tokens listed in the ledger", \.maximumListedTokens),
   ]
 

@@ -129,6 +129,17 @@ extension Schema {
       "Notifications of which the provider was told nothing: no status, no refusal, no GOAWAY that excludes them. A recording calls their fate unknown."
     ),
     Field("other_requests", .integer, "Requests that are no notifications."),
+    Field(
+      "channels",
+      .object([
+        Field("created", .integer, "Channels that were created."), Field("read", .integer, "Channels that were read."),
+        Field("deleted", .integer, "Channels that were deleted."),
+        Field("listed", .integer, "Lists of the channels of an app."),
+        Field("rejected", .map(key: .text, value: .integer), "Rejected requests by reason."),
+        Field("registered", .integer, "Channels that are registered."),
+        Field("keeping", .integer, "The part of `registered` that keeps a message."),
+      ]), "Requests to the management of broadcast channels, which are in `other_requests`.",
+      when: "`--http2-channels` was given"),
     Field("answers", .countsByStatus, "Answers to all requests, by HTTP status."),
     Field("goaways", .integer, "GOAWAY frames that were sent."),
     Field("resets_sent", .integer, "RST_STREAM frames that were sent."),

@@ -31,6 +31,12 @@ struct HTTP2Options: ParsableArguments {
   var providerKey: [String] = []
 
   @Option(
+    help: ArgumentHelp(
+      "Serve the management of broadcast channels at this address, with the TLS and the trust of --http2, which then takes broadcasts to them.",
+      valueName: "host:port"), transform: ListeningAddress.parse)
+  var http2Channels: ListeningAddress?
+
+  @Option(
     help: ArgumentHelp("SETTINGS_MAX_CONCURRENT_STREAMS; with tokens 1 until the first good one.", valueName: "count"))
   var streams = 1_000
 
@@ -79,10 +85,11 @@ struct HTTP2Options: ParsableArguments {
   func requireCompanions() throws {
     let needs =
       trust != nil || !providerKey.isEmpty || sandbox || !http2Rule.isEmpty || !http2Fault.isEmpty
-      || !http2Limit.isEmpty
+      || !http2Limit.isEmpty || http2Channels != nil
     if http2 == nil, needs {
       throw ValidationError(
-        "--trust, --provider-key, --sandbox, --http2-rule, --http2-fault and --http2-limit need --http2.")
+        "--trust, --provider-key, --sandbox, --http2-rule, --http2-fault, --http2-limit and --http2-channels need --http2."
+      )
     }
     if trust == .token, providerKey.isEmpty {
       throw ValidationError("--trust token needs --provider-key: without a key no signature can be verified.")
@@ -137,6 +144,7 @@ struct HTTP2Options: ParsableArguments {
     service.isSandbox = sandbox
     service.tls = try context(service.trust)
     options.http2 = service
+    options.channels = http2Channels?.address
     options.behavior.http2Faults = try faults().map { fault in
       var fault = fault
       do throws(DelayList.Problem) {
