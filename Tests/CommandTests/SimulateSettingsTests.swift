@@ -38,7 +38,7 @@ struct SimulateSettingsTests {
   /// Those of HTTP/2, which others exclude.
   private static let http2 = [
     "http2", "trust", "provider-key", "streams", "excess-streams", "sandbox", "http2-rule", "http2-fault",
-    "http2-limit",
+    "http2-limit", "http2-channels",
   ]
 
   @Test("Every option of the help can be set in it, with _ for - and in tables") func everyOption() throws {
