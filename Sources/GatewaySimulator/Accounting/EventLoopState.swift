@@ -56,8 +56,8 @@ final class EventLoopState {
     event.reason = excess.rawValue
     shared.log?.write(event)
     switch service {
-    case .gateway, .http2:
-      if service == .http2 { tally.http2Connections += 1 }
+    case .gateway, .http2, .channels:
+      if service.speaksHTTP2 { tally.http2Connections += 1 }
       tally.connections += 1
       tally.handshakeFailures += 1
       let now = rfc3339(event.time)

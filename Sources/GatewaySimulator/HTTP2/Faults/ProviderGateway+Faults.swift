@@ -24,11 +24,11 @@ extension ProviderGateway {
     return faults.effects
   }
 
-  /// Has other faults from now on. One that was there already goes on.
+  /// Has other faults from now on. One that was there already goes on. Channel management has none.
   ///
   /// - Parameter tick: ns of the loop's clock.
   mutating func adopt(_ active: [ActiveFault], tick: Int64) {
-    guard !active.isEmpty || faults != nil else { return }
+    guard service.purpose == .notifications, !active.isEmpty || faults != nil else { return }
     let faults =
       faults
       ?? ConnectionFaults(
@@ -196,10 +196,6 @@ extension ProviderGateway {
       counts.unanswered += 1
     }
     endOutput(.close(isReset: cut.isReset))
-  }
-
-  private mutating func noteAnswer(_ status: Int) {
-    if status == 200 { counts.successes += 1 } else { counts.answers[status, default: 0] += 1 }
   }
 
   // MARK: the connection
