@@ -31,6 +31,23 @@ package struct Units: Sendable {
     text.hasSuffix("%") ? Double(text.dropLast()).map { $0 / 100 } : Double(text)
   }
 
+  /// A time such as `250ms`, `2s` or `1m30s` in whole nanoseconds; `nil` for anything else, as for a number without a unit.
+  ///
+  /// Units go from long to short, each once. It may be more than fits into an `Int64`.
+  package static func nanoseconds(_ text: some StringProtocol) -> Double? {
+    var rest = Substring(text)
+    var (sum, smallest) = (0.0, Double.infinity)
+    repeat {
+      let number = rest.prefix { $0.isNumber || $0 == "." }
+      let name = rest.dropFirst(number.count).prefix { $0.isLetter }
+      guard let value = Double(number), value >= 0, let unit = times.size(of: name), unit < smallest else { return nil }
+      sum += value * unit
+      smallest = unit
+      rest = rest.dropFirst(number.count + name.count)
+    } while !rest.isEmpty
+    return sum.rounded()
+  }
+
   /// The size of the named unit in the smallest unit; `nil` for an unknown name.
   package func size(of name: some StringProtocol) -> Double? {
     all.first { $0.names.contains { $0 == name } }.map { Double($0.size) }

@@ -136,7 +136,10 @@ enum ControlDescription {
     .init(
       "Service",
       object(
-        [.init("gateway", text), .init("http2", text), .init("feedback", text), .init("version", text)],
+        [
+          .init("gateway", text), .init("http2", text), .init("channels", text), .init("feedback", text),
+          .init("version", text),
+        ],
         required: ["version"])),
     .init("Document", ["type": "object"]),
     .init(

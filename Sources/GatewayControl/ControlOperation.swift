@@ -68,6 +68,7 @@ extension ControlOperation {
   private struct Places: Encodable {
     var gateway: String?
     var http2: String?
+    var channels: String?
     var feedback: String?
     var version: String
   }
@@ -82,7 +83,7 @@ extension ControlOperation {
       return try .json(
         Places(
           gateway: simulator.gateway.map { "\($0)" }, http2: simulator.http2.map { "\($0)" },
-          feedback: simulator.feedback.map { "\($0)" },
+          channels: simulator.channelManagement.map { "\($0)" }, feedback: simulator.feedback.map { "\($0)" },
           version: service.version))
     },
     ControlOperation(

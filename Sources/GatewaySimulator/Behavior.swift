@@ -15,6 +15,8 @@ public struct Behavior: Sendable, Equatable {
   public var reading = Reading()
   public var connection = Connection()
   public var feedback = Feedback()
+  /// Faults of the HTTP/2 provider API, in the order in which they are asked.
+  public var http2Faults: [HTTP2Fault] = []
 
   public init() {}
 

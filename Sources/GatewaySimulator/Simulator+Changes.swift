@@ -8,6 +8,9 @@ extension Simulator {
   /// Rejection rules that may be in force at a time.
   public static let maximumRules = 1_000
 
+  /// Faults of HTTP/2 that may be in force at a time.
+  public static let maximumFaults = 100
+
   // MARK: faults
 
   /// The behavior at the moment.
@@ -45,6 +48,27 @@ extension Simulator {
         behavior.rejections.remove(at: behavior.rejections.firstIndex(of: rule) ?? 0)
       }
       behavior.rejections.insert(rule, at: 0)
+    }
+  }
+
+  /// The faults of HTTP/2 at the moment, in the order in which they are asked, how often each has hit, and the hits that
+  /// are left of it; `nil`: any number.
+  public var http2Faults: [(fault: HTTP2Fault, hits: Int, left: Int?)] {
+    shared.conduct.withLock { $0.faults.map { ($0.fault, $0.hits, $0.left) } }
+  }
+
+  /// Disturbs HTTP/2 by a fault that is asked before all others. Faults that are over are removed.
+  ///
+  /// All faults together are `Behavior.http2Faults`, which `change` replaces.
+  ///
+  /// - Throws: a `SimulatorError` for too many faults.
+  public func disturb(_ fault: HTTP2Fault) async throws(SimulatorError) {
+    let over = http2Faults.filter { $0.left == 0 }.map(\.fault)
+    try await change { behavior in
+      for fault in over {
+        if let place = behavior.http2Faults.firstIndex(of: fault) { behavior.http2Faults.remove(at: place) }
+      }
+      behavior.http2Faults.insert(fault, at: 0)
     }
   }
 
@@ -93,7 +117,7 @@ extension Simulator {
   // MARK: reset
 
   /// Begins anew: the behavior and the devices are those of the start, nothing waits for a device, the feedback lists
-  /// are empty, and `counts()` begins at 0. Open connections stay open.
+  /// are empty, there is no broadcast channel, and `counts()` begins at 0. Open connections stay open.
   ///
   /// - Throws: when the feedback list cannot be written; all else is done.
   public func reset() async throws {
@@ -101,6 +125,7 @@ extension Simulator {
     await adopt()
     await beSilent(for: .zero)
     shared.store.removeAll(now: shared.milliseconds)
+    shared.broadcastChannels?.removeAll()
     let counts = await countsNow()
     baseline.withLock { $0 = counts }
     try await shared.feedbackList.removeAll()
@@ -128,6 +153,9 @@ extension Simulator {
       try body(&behavior, &devices)
       guard behavior.rejections.count <= Self.maximumRules else {
         throw SimulatorError("more than \(Self.maximumRules) rejection rules would be in force")
+      }
+      guard behavior.http2Faults.count <= Self.maximumFaults else {
+        throw SimulatorError("more than \(Self.maximumFaults) faults of HTTP/2 would be in force")
       }
       conduct = Conduct(behavior, devices, after: conduct)
     }

@@ -26,6 +26,8 @@ public final class Simulator: Sendable {
   public let feedback: SimulatorOptions.Address?
   /// The address of the HTTP/2 provider API; `nil` if not running.
   public let http2: SimulatorOptions.Address?
+  /// The address of the management of broadcast channels; `nil` if not running.
+  public let channelManagement: SimulatorOptions.Address?
 
   /// Listens. Throws `SimulatorError` when a port cannot be had.
   public static func start(
@@ -77,6 +79,7 @@ public final class Simulator: Sendable {
       gateway = try await listen(shared.options.gateway, .gateway)
       feedback = try await listen(shared.options.feedback, .feedback)
       http2 = try await listen(shared.options.http2?.address, .http2)
+      channelManagement = try await listen(shared.options.http2 == nil ? nil : shared.options.channels, .channels)
     } catch {
       for channel in channels { try? await channel.close() }
       throw error
@@ -140,7 +143,7 @@ public final class Simulator: Sendable {
       throw error
     }
     do {
-      if let context = service == .http2 ? shared.options.http2?.tls : shared.options.tls {
+      if let context = service.speaksHTTP2 ? shared.options.http2?.tls : shared.options.tls {
         var generator = shared.handshakeGenerator(number)
         if service != .feedback, generator.isHit(loopState.conduct.behavior.connection.handshakeFailure) {
           try pipeline.addHandler(HandshakeRefuser())
@@ -148,15 +151,16 @@ public final class Simulator: Sendable {
           let handler = try TLSHandler(
             server: context, handshakeTimeout: shared.options.handshakeTimeout.timeAmount)
           // An observer is told how the provider batches.
-          handler.readsByRecord = shared.observer != nil && service != .http2
+          handler.readsByRecord = shared.observer != nil && !service.speaksHTTP2
           try pipeline.addHandler(handler)
         }
       }
       switch service {
       case .gateway: try pipeline.addHandler(GatewayHandler(shared, loopState, number: number))
       case .feedback: try pipeline.addHandler(FeedbackHandler(shared, loopState, number: number))
-      case .http2:
-        guard let http2 = shared.options.http2 else { throw ChannelError.operationUnsupported }
+      case .http2, .channels:
+        guard var http2 = shared.options.http2 else { throw ChannelError.operationUnsupported }
+        if service == .channels { http2.purpose = .channels }
         try pipeline.addHandler(HTTP2Handler(shared, loopState, http2, number: number))
       }
     } catch {
@@ -258,7 +262,11 @@ public final class Simulator: Sendable {
 }
 
 /// The service that a port is for.
-enum Listener: String { case gateway, feedback, http2 }
+enum Listener: String {
+  case gateway, feedback, http2, channels
+
+  var speaksHTTP2: Bool { self == .http2 || self == .channels }
+}
 
 /// Why a simulator cannot run.
 public struct SimulatorError: Error, Sendable, CustomStringConvertible {

@@ -18,6 +18,8 @@ final class SimulatorContext: Sendable {
   let observer: ConnectionObserver?
   let list: ConnectionList
   let providerTokens: ProviderTokenBook
+  /// The channels of broadcasts; `nil`: nobody manages any.
+  let broadcastChannels: BroadcastChannels?
   let wallClock: WallClock
   let started: Int64
   private let numbers = Atomic<UInt64>(0)
@@ -46,6 +48,10 @@ final class SimulatorContext: Sendable {
     self.observer = observer
     list = ConnectionList(maximum: options.maximumListedConnections)
     providerTokens = ProviderTokenBook(limit: options.http2?.maximumListedTokens ?? 0)
+    broadcastChannels = options.channels.flatMap { _ in options.http2 }.map {
+      BroadcastChannels(
+        maximumOfApp: $0.maximumChannelsOfApp, maximum: $0.maximumChannels, seed: options.behavior.seed)
+    }
     self.wallClock = wallClock
     started = wallClock.nanoseconds()
   }
@@ -154,6 +160,11 @@ final class SimulatorContext: Sendable {
       let tokens = providerTokens.all
       (http2.providerTokens, http2.providerTokensOmitted) = (tokens.tokens, tokens.omitted)
       http2.providerTokenRenewals = tokens.renewals
+      if let broadcastChannels {
+        var channels = tally.served.channels.ledger
+        (channels.registered, channels.keeping) = broadcastChannels.counts(now: milliseconds)
+        http2.channels = channels
+      }
       ledger.http2 = http2
     }
     ledger.devices.delivered =

@@ -23,6 +23,8 @@ public struct SimulatorOptions: Sendable {
   public var feedback: Address? = Address(host: "127.0.0.1", port: 2196)
   /// The HTTP/2 provider API; `nil`: none.
   public var http2: HTTP2Service?
+  /// The management of the channels of broadcasts, beside `http2`; `nil`: there is none, and broadcasts are not enabled.
+  public var channels: SimulatorOptions.Address?
   /// `nil`: plain TCP, and everybody pushes to `plainTopic`.
   public var tls: TLSContext?
   public var plainTopic = "com.example.app"

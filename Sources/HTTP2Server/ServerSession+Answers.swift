@@ -13,10 +13,12 @@ extension ServerSession {
   ///   - status: three digits.
   ///   - content: the content; without any the fields end the stream.
   ///   - write: writes the fields besides `:status`.
+  /// - Returns: the length of the output up to the end of `:status`.
+  @discardableResult
   package mutating func answer(
     _ slot: Int, status: Int, content: [UInt8] = [], _ write: (inout ByteWriter) -> Void = { _ in }
-  ) {
-    guard state != .failed else { return }
+  ) -> Int {
+    guard state != .failed else { return output.count }
     let number = streams[slot].number
     // The length is known when the block is written.
     let start = output.count
@@ -27,13 +29,18 @@ extension ServerSession {
       owedTableSize = nil
     }
     output.write(status: status)
+    let told = output.count
     write(&output)
     let length = output.count - start - FrameHeader.length
     output.overwrite(bigEndian: UInt32(truncatingIfNeeded: length) << 8 | UInt32(FrameType.headers.rawValue), at: start)
-    guard !content.isEmpty else { return finish(slot) }
-    streams[slot].unsent = content[...]
-    blocked += 1
-    send(slot)
+    if content.isEmpty {
+      finish(slot)
+    } else {
+      streams[slot].unsent = content[...]
+      blocked += 1
+      send(slot)
+    }
+    return told
   }
 
   /// Sends what the windows allow of an answer's content.

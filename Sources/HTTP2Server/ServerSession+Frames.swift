@@ -84,7 +84,7 @@ extension ServerSession {
     if let rule = decoder.decode(bytes, into: &fields) { return fail(Violation(rule, stream: stream)) }
     if let slot = streams.slot(of: stream) { return takeTrailers(slot, stream, endsStream) }
     guard stream > highest else {
-      if streams.wasReset(stream) { return nil }
+      if isIgnored(stream) { return nil }
       return fail(Violation(.streamNumberNotRising, stream: stream))
     }
     highest = stream
@@ -101,6 +101,10 @@ extension ServerSession {
     if endsStream { queued = end(slot, .kept) }
     return .began(ServerStream(number: stream, slot: slot))
   }
+
+  /// Whether frames of a stream that is not open are no mistake: it was reset a short time ago, or a GOAWAY has excluded it
+  /// (RFC 9113 sections 5.1 and 6.8).
+  private func isIgnored(_ stream: UInt32) -> Bool { streams.wasReset(stream) || stream > lastProcessed ?? .max }
 
   /// The most streams that the client may have open: until it acknowledges a limit, it may keep to the one before.
   private var mostStreams: Int {
@@ -149,7 +153,7 @@ extension ServerSession {
     let (number, length) = (header.stream, header.payloadLength)
     windowUsed += length
     guard windowUsed <= Self.connectionWindow else { return fail(Violation(.windowExceeded)) }
-    if options.opensWindows, windowUsed > Self.connectionWindow / 2 {
+    if opensWindows, windowUsed > Self.connectionWindow / 2 {
       writeWindowUpdate(windowUsed, stream: 0)
       windowUsed = 0
     }
@@ -161,7 +165,7 @@ extension ServerSession {
     }
     guard let slot = streams.slot(of: number) else {
       if number > highest { return fail(Violation(.idleStream, stream: number)) }
-      if streams.wasReset(number) { return nil }
+      if isIgnored(number) { return nil }
       return fail(.frameAfterEnd, onStream: number)
     }
     guard streams[slot].isClientOpen else { return fail(.frameAfterEnd, onStream: number) }
@@ -178,7 +182,7 @@ extension ServerSession {
       streams.keep(content.extracting(0..<min(room, content.byteCount)), slot)
     }
     if endsStream { return end(slot, .kept) }
-    if options.opensWindows, streams[slot].windowUsed > options.streamWindow / 2 {
+    if opensWindows, streams[slot].windowUsed > options.streamWindow / 2 {
       writeWindowUpdate(streams[slot].windowUsed, stream: number)
       streams[slot].windowUsed = 0
     }

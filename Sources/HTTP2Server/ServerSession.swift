@@ -65,6 +65,8 @@ package struct ServerSession: ~Copyable {
   var blocked = 0
   /// The table's size that the client allows, if the next field block has to say so.
   var owedTableSize: Int?
+  /// Whether WINDOW_UPDATE frames are sent.
+  package var opensWindows: Bool
   var floods: FloodsLeft
   var second: Int64 = 0
 
@@ -94,6 +96,7 @@ package struct ServerSession: ~Copyable {
   /// Makes the session of a connection that was accepted. Its SETTINGS are in the output.
   package init(_ options: ServerOptions = ServerOptions()) {
     self.options = options
+    opensWindows = options.opensWindows
     floods = FloodsLeft(options.floods)
     var limits = HPACKDecoder.Limits()
     limits.tableSize = 4_096
@@ -129,6 +132,10 @@ package struct ServerSession: ~Copyable {
   package var highestStream: UInt32 { highest }
   /// Whether a request, or a frame, has begun and not ended.
   package var isWithinRequest: Bool { pending != nil || streams.count > 0 }
+  /// Whether the client has begun a request, or a field block, and not ended it. O(n) in open streams.
+  package var hasUnfinishedRequest: Bool { pending != nil || streams.hasOpenClient }
+  /// The number of the stream in a slot; 0 if the slot is free.
+  package func stream(of slot: Int) -> UInt32 { streams[slot].number }
 
   // MARK: input
 
@@ -209,6 +216,13 @@ package struct ServerSession: ~Copyable {
   package mutating func reset(_ slot: Int, _ code: ErrorCode) {
     guard state != .failed else { return }
     writeReset(streams[slot].number, code)
+    close(slot, isReset: true)
+  }
+
+  /// Closes an open stream without a frame: what its client still sends on it is ignored. For faults, and for streams that
+  /// a GOAWAY has excluded.
+  package mutating func forget(_ slot: Int) {
+    guard state != .failed else { return }
     close(slot, isReset: true)
   }
 

@@ -49,6 +49,8 @@ struct ServerStreams: Sendable {
     return latest.number == number ? latest.slot : slotOf[number]
   }
 
+  var hasOpenClient: Bool { slots.contains { $0.number != 0 && $0.isClientOpen } }
+
   mutating func open(_ number: UInt32, sendWindow: Int) -> Int {
     if latest.number != 0 { slotOf[latest.number] = latest.slot }
     let slot: Int

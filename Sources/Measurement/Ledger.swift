@@ -89,14 +89,16 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var accepted = 0
     /// The part of `received` that got another status; the gateway's `rejected` has them by reason.
     public var rejected = 0
-    /// The part of `received` that was certainly not processed: above the limit on streams, or above the last stream of
-    /// a GOAWAY.
+    /// The part of `received` that was certainly not processed: above the limit on streams, above the last stream of a
+    /// GOAWAY, or hit by a fault.
     public var discarded = 0
     /// Notifications that never ended, which are in no other count.
     public var incomplete = 0
     /// The part of `rejected` whose answer was cut: its content waited for the client's window when the client reset the
     /// stream, or the connection ended.
     public var unanswered = 0
+    /// The parts of `accepted`, `rejected` and `discarded` of which the provider was told nothing.
+    public var unknown = Unknown()
     /// Requests that are no notifications; they are in `answers`, or were not answered.
     public var otherRequests = 0
     /// Answers to all requests by status.
@@ -113,6 +115,10 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var violations: [String: Int] = [:]
     /// Connections that were ended for what a client did too often, by that.
     public var floods: [String: Int] = [:]
+    /// Faults that were done on demand, by their kind.
+    public var faults: [String: Int] = [:]
+    /// Channel management; `nil`: there was none.
+    public var channels: Channels?
     /// The provider tokens that were accepted, in that order, each once.
     public var providerTokens: [ProviderToken] = []
     /// Accepted provider tokens that are not in the list, which has a limit.
@@ -121,6 +127,32 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var providerTokenRenewals = 0
 
     package init() {}
+
+    /// Notifications that got no status, no refusal and no GOAWAY that excludes them: a recording calls their fate
+    /// unknown. By what the gateway did with them.
+    public struct Unknown: Sendable, Equatable, Codable {
+      public var accepted = 0
+      public var rejected = 0
+      public var discarded = 0
+
+      package init() {}
+    }
+
+    /// Requests to channel management, which are no notifications, and the channels.
+    public struct Channels: Sendable, Equatable, Codable {
+      public var created = 0
+      public var read = 0
+      public var deleted = 0
+      /// Lists of all channels of an app.
+      public var listed = 0
+      /// By reason.
+      public var rejected: [String: Int] = [:]
+      /// Channels that are registered, and those of them that keep a message.
+      public var registered = 0
+      public var keeping = 0
+
+      package init() {}
+    }
 
     /// A provider token that was accepted. Its signature is nowhere.
     public struct ProviderToken: Sendable, Equatable, Codable {

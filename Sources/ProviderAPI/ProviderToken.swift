@@ -187,6 +187,21 @@ enum Base64URL {
     }
   }
 
+  /// The decoded bytes of Base64 with `+` and `/`; `nil` for other characters, none at all, or an impossible length.
+  static func standard(_ text: String) -> [UInt8]? {
+    guard !text.isEmpty, !text.utf8.contains(where: { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }) else {
+      return nil
+    }
+    let digits = text.utf8.map { byte in
+      switch byte {
+      case UInt8(ascii: "+"): UInt8(ascii: "-")
+      case UInt8(ascii: "/"): UInt8(ascii: "_")
+      default: byte
+      }
+    }
+    return decoded(digits.rawBytes)
+  }
+
   /// The decoded bytes; `nil` for other characters, or an impossible length. Padding at the end is taken.
   static func decoded(_ text: RawSpan) -> [UInt8]? {
     var end = text.byteCount

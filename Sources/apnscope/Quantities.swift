@@ -58,22 +58,8 @@ struct TimeSpan: Quantity {
     Units.times.text(Int(nearest: (duration / .nanoseconds(1)).rounded()), in: ["s", "ms", "us", "ns"])
   }
 
-  /// Units go from long to short, each once.
   init?(argument: String) {
-    var rest = argument[...]
-    var nanoseconds = 0.0
-    var smallest = Double.infinity
-    repeat {
-      let number = rest.prefix { $0.isNumber || $0 == "." }
-      let name = rest.dropFirst(number.count).prefix { $0.isLetter }
-      guard let value = Double(number), value >= 0, let unit = Units.times.size(of: name), unit < smallest else {
-        return nil
-      }
-      nanoseconds += value * unit
-      smallest = unit
-      rest = rest.dropFirst(number.count + name.count)
-    } while !rest.isEmpty
-    nanoseconds.round()
+    guard let nanoseconds = Units.nanoseconds(argument) else { return nil }
     guard nanoseconds <= Self.longest / .nanoseconds(1) else { return nil }
     duration = .nanoseconds(Int64(nanoseconds))
   }

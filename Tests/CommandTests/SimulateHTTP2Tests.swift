@@ -348,6 +348,101 @@ struct SimulateHTTP2Tests {
     }
   }
 
+  // MARK: faults
+
+  @Test(
+    "Faults: what h2load and httpx lose, refuse and wait for is in the ledger, and a recording has the same fates",
+    .enabled(
+      if: LoopbackCapture.isPossible && hasHTTPX && ExternalTool.isInstalled("h2load"),
+      "needs root, dumpcap, h2load, and httpx, which Scripts/test installs"))
+  func faults() throws {
+    try Command.inFolder { command in
+      try command.write(Array("5\n10\n15\n".utf8), "delays")
+      let service = try Service(
+        [
+          "--plain", "--http2-fault", "refuse,every=10", "--http2-fault", "reset,every=7,code=INTERNAL_ERROR",
+          "--http2-fault", "answer,status=503,every=9", "--http2-fault", "delay,file=delays,every=2",
+          "--http2-fault", "goaway,every=500,last=notice,grace=20ms", "--http2-fault",
+          "close,every=700,way=fin,bytes=4",
+        ], in: command)
+      let capture = try LoopbackCapture(port: service.port, file: "run.pcapng", in: command)
+      try command.write(Array("{\"aps\":{\"alert\":\"x\"}}".utf8), "body")
+      let url = "http://127.0.0.1:\(service.port)/3/device/\(Self.token)"
+      for _ in 0..<3 {
+        // h2load counts what fails and does not end with an error of its own.
+        _ = try RunningProcess(
+          "h2load", ["-c", "3", "-m", "20", "-n", "600", "-d", "body", "-H", "apns-topic: com.example.app", url],
+          in: command.folder
+        ).end()
+      }
+      let ledger = try service.stop()
+      try capture.end()
+      let decoded = try Decoded(command.run("decode", "run.pcapng", "--format", "jsonl").output)
+      let http2 = try #require(ledger["http2"] as? [String: Any])
+      let unknown = try #require(http2["unknown"] as? [String: Int])
+      func count(_ name: String) -> Int { http2[name] as? Int ?? -1 }
+      #expect(decoded.notifications == count("received") + count("incomplete"))
+      #expect(decoded.fates["accepted"] == count("accepted") - (unknown["accepted"] ?? 0))
+      #expect(decoded.fates["rejected"] == count("rejected") - (unknown["rejected"] ?? 0))
+      #expect(
+        (decoded.fates["discarded"] ?? 0) + (decoded.fates["unknown"] ?? 0)
+          == count("discarded") + count("incomplete") + (unknown["accepted"] ?? 0) + (unknown["rejected"] ?? 0))
+      let faults = try #require(http2["faults"] as? [String: Int])
+      #expect(Set(faults.keys) == ["refuse", "reset", "answer", "delay", "goaway", "close"])
+      #expect(faults["reset"] == unknown["accepted"].map { $0 - (faults["close"] ?? 0) })
+    }
+  }
+
+  @Test("A connection that was idle answers no more, and another one does; curl gives up") func silentConnection()
+    throws
+  {
+    try Command.inFolder { command in
+      let service = try Service(["--plain", "--http2-fault", "silence,idle=300ms,connection=1"], in: command)
+      let client = try PlainClient(service.port)
+      try client.send(HTTP2Bytes.preface)
+      _ = try client.receive()
+      let topic = ["-H", "apns-topic: t", "-d", "{}"]
+      Thread.sleep(forTimeInterval: 0.8)
+      // PING.
+      try client.send([0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8])
+      #expect(try curl(topic, service, path: "/3/device/0f", in: command).hasPrefix("HTTP/2 200"))
+      let http2 = try #require(try service.stop()["http2"] as? [String: Any])
+      #expect(http2["faults"] as? [String: Int] == ["silence": 1])
+      #expect(http2["pings"] as? Int == 1)
+    }
+  }
+
+  @Test("A certificate that ends: clients that look see it") func certificateEnds() throws {
+    try SimulatorProcess.inFolder { command in
+      for (time, isValid) in [("1h", true), ("0s", false)] {
+        let service = try Service(["--identity", "ids", "--certificate-ends", time], in: command)
+        let outcome = try RunningProcess(
+          "curl",
+          [
+            "-s", "-S", "--http2", "--cacert", "ids/ca.pem", "--resolve", "localhost:\(service.port):127.0.0.1", "-H",
+            "apns-topic: t", "-d", "{}", "https://localhost:\(service.port)/3/device/0f",
+          ], in: command.folder
+        ).end()
+        #expect((outcome.status == 0) == isValid)
+        if !isValid { #expect(outcome.errors.contains("expired")) }
+        _ = try service.stop()
+        try FileManager.default.removeItem(at: command.folder.appending(path: "ready"))
+      }
+    }
+  }
+
+  @Test("A file of delays that is none: 66") func badDelays() throws {
+    try Command.inFolder { command in
+      try command.write(Array("soon\n".utf8), "delays")
+      for file in ["delays", "missing"] {
+        let outcome = try SimulateUsageTests.run(
+          ["--plain", "--http2", "127.0.0.1:0", "--http2-fault", "delay,file=\(file)"], in: command, ports: false)
+        #expect(outcome.status == 66)
+        #expect(outcome.errors.contains(file))
+      }
+    }
+  }
+
   // MARK: usage
 
   static let usage: [([String], String)] = [
@@ -355,6 +450,11 @@ struct SimulateHTTP2Tests {
     (["--plain", "--http2", "127.0.0.1:0", "--trust", "token"], "needs --provider-key"),
     (["--plain", "--http2", "127.0.0.1:0", "--http2-rule", "nonsense=1"], "--http2-rule takes"),
     (["--plain", "--http2", "127.0.0.1:0", "--streams", "0"], "--streams must be"),
+    (["--plain", "--http2", "127.0.0.1:0", "--http2-fault", "explode"], "no fault is 'explode'"),
+    (["--plain", "--http2", "127.0.0.1:0", "--http2-limit", "pings=x"], "--http2-limit takes"),
+    (["--plain", "--http2-fault", "refuse"], "need --http2"),
+    (["--plain", "--http2-limit", "pings=1"], "need --http2"),
+    (["--plain", "--certificate-ends", "1s"], "needs --identity"),
     (["--plain", "--http2", "127.0.0.1:0", "--reject", "every=1,reason=Own"], "reason=R"),
   ]
 

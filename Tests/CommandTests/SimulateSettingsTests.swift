@@ -20,7 +20,8 @@ struct SimulateSettingsTests {
     "--client-certificate": #""optional""#, "--resume": #""ids""#, "--malformed": #""close""#,
     "--scheduling": #""normal""#, "--response-identifier": #""zero""#, "--response-ending": #""rst""#,
     "--token-length": #""32..64""#, "--trust": #""token""#, "--provider-key": #"["key.pem,KEY,TEAM"]"#,
-    "--excess-streams": #""goaway""#, "--http2-rule": #"["renewal=off"]"#, "--color": #""never""#,
+    "--excess-streams": #""goaway""#, "--http2-rule": #"["renewal=off"]"#,
+    "--http2-fault": #"["delay,time=1ms"]"#, "--http2-limit": #"["pings=5+1/s"]"#, "--color": #""never""#,
     "condition": #"["received>=0"]"#, "year": "2015",
   ]
 
@@ -36,7 +37,8 @@ struct SimulateSettingsTests {
 
   /// Those of HTTP/2, which others exclude.
   private static let http2 = [
-    "http2", "trust", "provider-key", "streams", "excess-streams", "sandbox", "http2-rule",
+    "http2", "trust", "provider-key", "streams", "excess-streams", "sandbox", "http2-rule", "http2-fault",
+    "http2-limit", "http2-channels",
   ]
 
   @Test("Every option of the help can be set in it, with _ for - and in tables") func everyOption() throws {

@@ -35,13 +35,17 @@ final class HTTP2Conversation {
   init(
     _ trust: ProviderGateway.Trust = .any, behavior: Behavior = Behavior(),
     devices: DevicePopulation = DevicePopulation(), store: StoredNotifications = StoredNotifications(.init()),
+    channels: BroadcastChannels? = nil,
     _ configure: (inout HTTP2Service) -> Void = { _ in }
   ) {
     var service = HTTP2Service(address: .init(host: "127.0.0.1", port: 0))
     configure(&service)
+    let conduct = Conduct(behavior, devices)
     gateway = ProviderGateway(
-      service, trust, Conduct(behavior, devices).policy, store, connection: 1, generator: SplitMix64(seed: 1),
+      service, trust, conduct.policy, store, channels: channels, connection: 1, generator: SplitMix64(seed: 1),
       unregisteredAt: 42_000)
+    for fault in conduct.faults { fault.begin(at: 0) }
+    gateway.adopt(conduct.faults, tick: 0)
     var writer = ByteWriter()
     let preface = ByteWriter.http2Preface
     writer.write(preface.rawBytes)
@@ -55,6 +59,40 @@ final class HTTP2Conversation {
     log.settings.joined().filter { $0.name == .maximumConcurrentStreams }.map(\.value)
   }
   var violations: [Violation] { log.violations }
+  var goAways: [Log.GoAway] { log.goAways }
+  /// Error codes of RST_STREAM, by stream.
+  var resets: [UInt32: ErrorCode] { log.resets }
+  /// Streams in the order of their answers.
+  var answered: [UInt32] { log.answered }
+  func answer(on stream: UInt32) -> Answer? { log.answers[stream] }
+  /// The stream of the next request.
+  var nextStream: UInt32 { stream }
+  /// What the transport has to do.
+  private(set) var effects: [ConnectionFaults.Effect] = []
+  var nextDue: Duration? { gateway.nextDue.map { .nanoseconds($0) } }
+  var isSilent: Bool { gateway.isSilent }
+  /// Bytes of the gateway.
+  var received: Int { offsets.server }
+  private var tick: Int64 { (now - Self.start) * 1_000_000 }
+
+  /// Time passes without a read; what is due within is done at its end.
+  func pass(_ time: Duration) {
+    now += time.nanoseconds / 1_000_000
+    gateway.advance(now: now, tick: tick)
+    flush()
+  }
+
+  /// Other faults, from now on.
+  func adopt(_ faults: [HTTP2Fault]) {
+    var behavior = Behavior()
+    behavior.http2Faults = faults
+    let conduct = Conduct(behavior, DevicePopulation())
+    for fault in conduct.faults { fault.begin(at: tick) }
+    gateway.adopt(conduct.faults, tick: tick)
+  }
+
+  /// The client ends the connection.
+  func finish() { gateway.finish() }
 
   func takeCounts() -> ServedCounts {
     counts.combine(with: gateway.takeCounts(), +)
@@ -64,8 +102,13 @@ final class HTTP2Conversation {
   func send(_ bytes: [UInt8]) {
     observer.read(bytes.rawBytes, from: .client, at: offsets.client, arrival: .init(time: 0, packet: 0), into: &log)
     offsets.client += bytes.count
-    _ = gateway.receive(bytes.rawBytes, now: now)
+    _ = gateway.receive(bytes.rawBytes, now: now, tick: tick)
     tokens += gateway.takeAcceptedTokens()
+    flush()
+  }
+
+  private func flush() {
+    effects += gateway.takeEffects()
     let answer = Array(copying: gateway.session.output.bytes)
     gateway.session.output.removeAll()
     observer.read(answer.rawBytes, from: .server, at: offsets.server, arrival: .init(time: 0, packet: 0), into: &log)
@@ -94,6 +137,19 @@ final class HTTP2Conversation {
     return fields + more
   }
 
+  /// HEADERS of a request whose content never comes.
+  func begin() {
+    var block = ByteWriter()
+    encoder.beginBlock(&block)
+    for (name, value) in Self.fields() {
+      encoder.write(Array(name.utf8).rawBytes, Array(value.utf8).rawBytes, .neverIndexed, to: &block)
+    }
+    var writer = ByteWriter()
+    writer.writeFrame(.headers, flags: .endHeaders, stream: stream, block.bytes)
+    stream += 2
+    send(Array(copying: writer.bytes))
+  }
+
   @discardableResult
   func push(
     _ changes: [String: String?] = [:], more: [(String, String)] = [],
@@ -119,8 +175,16 @@ final class HTTP2Conversation {
     return log.answers[stream] ?? Answer()
   }
 
-  private struct Log: ConnectionHandler {
+  struct Log: ConnectionHandler {
+    struct GoAway: Equatable {
+      var last: UInt32
+      var code: ErrorCode
+      var debug: String
+    }
     var answers: [UInt32: Answer] = [:]
+    var answered: [UInt32] = []
+    var goAways: [GoAway] = []
+    var resets: [UInt32: ErrorCode] = [:]
     var settings: [[Setting]] = []
     var violations: [Violation] = []
 
@@ -132,6 +196,7 @@ final class HTTP2Conversation {
         answer.fields[name] = String(decoding: Array(copying: fields.value(of: field)), as: UTF8.self)
       }
       answers[place.stream] = answer
+      answered.append(place.stream)
     }
     mutating func receive(
       content: RawSpan, isWhole: Bool, endsStream: Bool, on place: StreamPlace, _ origin: FrameOrigin
@@ -141,9 +206,14 @@ final class HTTP2Conversation {
     }
     mutating func receive(reset code: ErrorCode?, on place: StreamPlace, _ origin: FrameOrigin) {
       answers[place.stream, default: Answer()].isReset = true
+      if origin.side == .server { resets[place.stream] = code }
     }
     mutating func receive(reset code: ErrorCode?, onClosed stream: UInt32, _ origin: FrameOrigin) {}
-    mutating func receive(goAway lastStream: UInt32, _ code: ErrorCode, debugData: RawSpan, _ origin: FrameOrigin) {}
+    mutating func receive(goAway lastStream: UInt32, _ code: ErrorCode, debugData: RawSpan, _ origin: FrameOrigin) {
+      guard origin.side == .server else { return }
+      goAways.append(
+        GoAway(last: lastStream, code: code, debug: String(decoding: Array(copying: debugData), as: UTF8.self)))
+    }
     mutating func receive(settings: [Setting], _ origin: FrameOrigin) {
       if origin.side == .server { self.settings.append(settings) }
     }

@@ -46,9 +46,14 @@ final class SimulatedGateway {
 
   /// A new connection; with TLS its handshake takes no time.
   ///
-  /// - Parameter raw: its bytes are those of the socket, also where TLS is expected.
-  func connect(topic: String = Simulation.topic, raw: Bool = false) throws -> SimulatedClient {
-    let client = try SimulatedClient(self, tls: usesTLS && !raw ? Credentials.shared.get().clients[topic] : nil)
+  /// - Parameters:
+  ///   - raw: its bytes are those of the socket, also where TLS is expected.
+  ///   - service: the service that it connects to.
+  func connect(
+    topic: String = Simulation.topic, raw: Bool = false, to service: Listener = .gateway
+  ) throws -> SimulatedClient {
+    let tls = usesTLS && !raw ? try Credentials.shared.get().clients[topic] : nil
+    let client = try SimulatedClient(self, service, tls: tls)
     clients.append(client)
     loop.run()
     return client
@@ -99,7 +104,7 @@ final class SimulatedClient {
   private let gatewaySocket: SimulatedSocket
   private let recorder = Recorder()
 
-  fileprivate init(_ gateway: SimulatedGateway, tls: TLSContext?) throws {
+  fileprivate init(_ gateway: SimulatedGateway, _ service: Listener, tls: TLSContext?) throws {
     loop = gateway.loop
     let gatewayChannel = EmbeddedChannel(loop: loop)
     gatewaySocket = SimulatedSocket(readLength: ReadThrottle.readLength(gateway.shared.options.behavior.reading))
@@ -115,7 +120,7 @@ final class SimulatedClient {
     }
     try channel.pipeline.syncOperations.addHandler(recorder)
     do {
-      try Simulator.accept(gatewayChannel, .gateway, gateway.shared, gateway.books)
+      try Simulator.accept(gatewayChannel, service, gateway.shared, gateway.books)
       try gatewayChannel.activate()
     } catch {
       gatewayChannel.close(promise: nil)

@@ -31,6 +31,11 @@ struct TallyTests {
     (served.resetsSent, served.resetsReceived, served.pings) = (35 * factor, 36 * factor, 37 * factor)
     (served.rejected, served.answers) = ([.badTopic: 38 * factor], [400: 39 * factor])
     (served.violations, served.floods) = ([.connectionPreface: 40 * factor], [.pings: 41 * factor])
+    (served.unknownAccepted, served.unknownRejected, served.unknownDiscarded) = (42 * factor, 43 * factor, 44 * factor)
+    served.faults = ["delay": 45 * factor]
+    (served.channels.created, served.channels.read) = (46 * factor, 47 * factor)
+    (served.channels.deleted, served.channels.listed) = (48 * factor, 49 * factor)
+    served.channels.rejected = [.badPath: 50 * factor]
     tally.served = served
     return tally
   }
@@ -38,7 +43,7 @@ struct TallyTests {
   private static func numbers(_ counts: Any) -> [Int] {
     Mirror(reflecting: counts).children.flatMap { child -> [Int] in
       if let number = child.value as? Int { return [number] }
-      if child.value is ServedCounts { return numbers(child.value) }
+      if child.value is ServedCounts || child.value is ServedCounts.ChannelCounts { return numbers(child.value) }
       // Keys of one kind have numbers in any order.
       return (child.value as? [AnyHashable: Int])?.values.sorted() ?? []
     }
@@ -46,7 +51,7 @@ struct TallyTests {
 
   @Test("Every number is added")
   func sums() {
-    #expect(Set(Self.numbers(Self.tally(1))) == Set(1...41) && Self.numbers(Self.tally(1)).count == 41)
+    #expect(Set(Self.numbers(Self.tally(1))) == Set(1...50) && Self.numbers(Self.tally(1)).count == 50)
     #expect(Self.numbers(Tally()).allSatisfy { $0 == 0 })
     var sum = Self.tally(1)
     sum += Self.tally(2)

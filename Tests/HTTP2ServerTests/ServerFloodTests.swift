@@ -90,7 +90,7 @@ struct ServerFloodTests {
 
   @Test(
     "Whatever a client does, no stream is answered twice, no window exceeded, no rule broken by the server",
-    arguments: seeds(60, of: 1_000))
+    arguments: seeds(300, of: 1_000))
   func law(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     var options = ServerOptions()

@@ -27,7 +27,14 @@ final class EventLoopState {
     conduct = shared.conduct.withLock { $0 }
     self.loop = loop
     failed = loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+    beginFaults()
   }
+
+  /// ns of the loop's clock.
+  var tick: Int64 { Int64(clamping: loop.now.uptimeNanoseconds) }
+
+  /// Faults that are new begin now.
+  private func beginFaults() { for fault in conduct.faults { fault.begin(at: tick) } }
 
   /// The counts, with those of payloads.
   var fullTally: Tally {
@@ -49,8 +56,8 @@ final class EventLoopState {
     event.reason = excess.rawValue
     shared.log?.write(event)
     switch service {
-    case .gateway, .http2:
-      if service == .http2 { tally.http2Connections += 1 }
+    case .gateway, .http2, .channels:
+      if service.speaksHTTP2 { tally.http2Connections += 1 }
       tally.connections += 1
       tally.handshakeFailures += 1
       let now = rfc3339(event.time)
@@ -91,6 +98,7 @@ final class EventLoopState {
   /// Behaves so from now on, on open connections as well.
   func adopt(_ conduct: Conduct) {
     self.conduct = conduct
+    beginFaults()
     for connection in Array(connections.values) { connection.adopt(conduct) }
   }
 

@@ -101,6 +101,10 @@ struct Tally: Sendable {
     ledger.discarded = served.discarded
     ledger.incomplete = served.incomplete
     ledger.unanswered = served.unanswered
+    ledger.unknown.accepted = served.unknownAccepted
+    ledger.unknown.rejected = served.unknownRejected
+    ledger.unknown.discarded = served.unknownDiscarded
+    ledger.faults = served.faults
     ledger.otherRequests = served.otherRequests
     ledger.answers = Dictionary(uniqueKeysWithValues: served.answers.map { (String($0.key), $0.value) })
     if served.successes > 0 { ledger.answers["200"] = served.successes }

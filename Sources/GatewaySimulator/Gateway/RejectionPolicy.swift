@@ -6,15 +6,22 @@ import Synchronization
 struct Conduct: Sendable {
   let behavior: Behavior
   let policy: RejectionPolicy
+  /// Those of HTTP/2.
+  let faults: [ActiveFault]
 
   /// - Parameters:
-  ///   - behavior: rules that `earlier` has, too, go on with its counts.
+  ///   - behavior: rules and faults that `earlier` has, too, go on with its counts.
   ///   - devices: the devices at the moment.
   init(_ behavior: Behavior, _ devices: DevicePopulation, after earlier: Conduct? = nil) {
     var left = earlier?.policy.rules ?? []
     let rules = behavior.rejections.map { rule in
       guard let place = left.firstIndex(where: { $0.rule == rule }) else { return ActiveRule(rule) }
       return left.remove(at: place)
+    }
+    var leftFaults = earlier?.faults ?? []
+    faults = behavior.http2Faults.map { fault in
+      guard let place = leftFaults.firstIndex(where: { $0.fault == fault }) else { return ActiveFault(fault) }
+      return leftFaults.remove(at: place)
     }
     self.behavior = behavior
     policy = RejectionPolicy(rules: rules, devices: devices, seed: behavior.seed)

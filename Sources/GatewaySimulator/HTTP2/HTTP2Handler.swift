@@ -55,6 +55,8 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     /// The peer does not read its answers.
     static let output = Pauses(rawValue: 1)
     static let silence = Pauses(rawValue: 2)
+    /// The rate or the pauses of `Behavior.Reading`, or of a fault.
+    static let throttle = Pauses(rawValue: 4)
   }
 
   init(_ shared: SimulatorContext, _ loopState: EventLoopState, _ service: HTTP2Service, number: UInt64) {
@@ -70,8 +72,9 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     _ number: UInt64
   ) -> ProviderGateway {
     ProviderGateway(
-      service, trust, loopState.conduct.policy, shared.store, connection: number, generator: shared.generator(number),
-      unregisteredAt: shared.started / 1_000_000, isObserved: shared.observer != nil)
+      service, trust, loopState.conduct.policy, shared.store, channels: shared.broadcastChannels, connection: number,
+      generator: shared.generator(number), unregisteredAt: shared.started / 1_000_000,
+      isObserved: shared.observer != nil)
   }
 
   // MARK: the beginning
@@ -123,8 +126,11 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       case .token: .token
       }
     gateway = Self.gateway(shared, loopState, service, trust, number)
+    gateway.adopt(loopState.conduct.faults, tick: loopState.tick)
     hasGateway = true
+    throttle(loopState.conduct.behavior.reading)
     flush()
+    waitForDue()
     if let end = loopState.silentUntil, loopState.loop.now < end { beSilent(until: end) }
   }
 
@@ -144,8 +150,9 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
 
   private var isReading: Bool {
     switch phase {
-    case .open, .draining: true
-    case .handshake, .lingering, .closed: false
+    // Also behind the gateway's close: what comes is counted, and not answered.
+    case .open, .draining, .lingering: true
+    case .handshake, .closed: false
     }
   }
 
@@ -161,7 +168,9 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       bytes = rest
       rest = ByteBuffer()
     }
-    let consumed = gateway.receive(bytes.readableBytesSpan, now: shared.milliseconds)
+    let length = bytes.readableBytes
+    let tick = gateway.isDisturbed ? loopState.tick : 0
+    let consumed = gateway.receive(bytes.readableBytesSpan, now: shared.milliseconds, tick: tick)
     bytes.moveReaderIndex(forwardBy: consumed)
     if bytes.readableBytes > 0 {
       // A large buffer does not wait for the end of a small frame.
@@ -170,12 +179,77 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     let decided = count()
     if let read { observe(read, decided) }
     flush()
+    if case .lingering = phase { return }
     if gateway.session.hasFailed {
       logGoAway(gateway.failureCode?.description ?? "")
       return closeOutput(as: .protocolError)
     }
+    if gateway.isDisturbed { performFaults() }
     if case .draining = phase, gateway.session.isDrained { return closeOutput(as: .shutdown) }
+    if let delay = readThrottle?.delay(after: length, at: loopState.loop.now) { pauseReading(delay) }
     reserveMemory()
+  }
+
+  // MARK: faults
+
+  /// Does what faults ask of the connection, and waits for what they have delayed.
+  private func performFaults() {
+    for effect in gateway.takeEffects() {
+      switch effect {
+      case .slow(let rate):
+        var rules = Behavior.Reading()
+        rules.bytesPerSecond = rate
+        throttle(rules)
+      case .drain: if phase == .open { drain() }
+      case .close(let isReset):
+        end = end ?? .local
+        if isReset { reset() } else { closeOutput(as: .local) }
+      }
+    }
+    waitForDue()
+  }
+
+  /// Waits for the next time at which the gateway has to do something by itself.
+  private func waitForDue() {
+    guard gateway.isDisturbed, let due = gateway.nextDue, due < awaited, isOpenForFaults else { return }
+    awaited = due
+    loopState.loop.assumeIsolated().scheduleTask(deadline: .uptimeNanoseconds(UInt64(clamping: due))) {
+      // A task that another one has overtaken finds nothing that is due, or another time.
+      if self.awaited == due { self.awaited = .max }
+      guard self.isOpenForFaults else { return }
+      self.gateway.advance(now: self.shared.milliseconds, tick: self.loopState.tick)
+      let decided = self.count()
+      if self.shared.observer != nil, decided.received > 0 { self.observe(ByteBuffer(), decided) }
+      self.flush()
+      self.performFaults()
+      if case .draining = self.phase, self.gateway.session.isDrained { self.closeOutput(as: .shutdown) }
+    }
+  }
+  /// The time for which a task waits; `Int64.max`: none does.
+  private var awaited = Int64.max
+
+  private var isOpenForFaults: Bool {
+    switch phase {
+    case .open, .draining: hasGateway
+    case .handshake, .lingering, .closed: false
+    }
+  }
+
+  private func throttle(_ rules: Behavior.Reading) {
+    readThrottle = ReadThrottle(rules, at: loopState.loop.now)
+    guard readThrottle != nil else { return }
+    try? context?.channel.syncOptions?.setOption(.recvAllocator, value: ReadThrottle.allocator(rules))
+  }
+  private var readThrottle: ReadThrottle?
+  private var throttlePauses = 0
+
+  private func pauseReading(_ delay: TimeAmount) {
+    pause(.throttle)
+    throttlePauses += 1
+    context?.eventLoop.assumeIsolated().scheduleTask(in: delay) { [pause = throttlePauses] in
+      // A changed rate ends the pause, and may have begun another one.
+      if pause == self.throttlePauses { self.resume(.throttle) }
+    }
   }
 
   /// Adds what was decided to the counts of the loop and of the connection.
@@ -215,6 +289,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
 
   private func flush() {
     guard let context, gateway.session.output.count > 0 else { return }
+    if case .lingering = phase { return gateway.session.output.removeAll() }
     var bytes = context.channel.allocator.buffer(capacity: gateway.session.output.count)
     gateway.session.output.withBytes { span in
       // Safe: the bytes are copied within the call.
@@ -378,7 +453,9 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     case .draining(let until), .lingering(let until): if now >= until { close(as: .shutdown) }
     case .open:
       let rules = loopState.conduct.behavior.connection
-      let isWithin = rest.readableBytes > 0 || gateway.session.isWithinRequest
+      // A silent connection does nothing by itself.
+      if gateway.isSilent { break }
+      let isWithin = rest.readableBytes > 0 || gateway.isWithinRequest
       if isWithin, now - lastRead >= shared.options.frameTimeout.timeAmount {
         close(as: .frameTimeout)
       } else if let idle = rules.idle, now - lastRead >= idle.timeAmount {
@@ -392,7 +469,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   }
 
   private func goAway(_ reason: ProviderReason) {
-    guard hasGateway else { return }
+    guard hasGateway, !gateway.isSilent else { return }
     gateway.session.goAway(
       lastStream: gateway.session.highestStream, debugData: Array("{\"reason\":\"\(reason.rawValue)\"}".utf8))
     count()
@@ -413,6 +490,11 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       return
     }
     goAway(.shutdown)
+    drain()
+  }
+
+  /// Closes when all streams are answered, or after a while.
+  private func drain() {
     phase = .draining(until: loopState.loop.now + shared.options.linger.timeAmount)
     if gateway.session.isDrained { closeOutput(as: .shutdown) }
   }
@@ -421,7 +503,14 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
 
   // MARK: changes at run time
 
-  func adopt(_ conduct: Conduct) { gateway.adopt(conduct.policy) }
+  func adopt(_ conduct: Conduct) {
+    gateway.adopt(conduct.policy)
+    guard phase == .open, hasGateway else { return }
+    gateway.adopt(conduct.faults, tick: loopState.tick)
+    throttle(conduct.behavior.reading)
+    resume(.throttle)
+    waitForDue()
+  }
 
   func beSilent(until end: NIODeadline?) {
     guard phase != .handshake else { return }
@@ -438,13 +527,16 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     switch way {
     case .shutdown: shutDown(forGood: false)
     case .fin: close(as: .local)
-    case .rst:
-      end = end ?? .local
-      isReset = true
-      (context?.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0))
-        .whenComplete { _ in }
-      context?.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
-      context?.close(promise: nil)
+    case .rst: reset()
     }
+  }
+
+  private func reset() {
+    end = end ?? .local
+    isReset = true
+    (context?.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0))
+      .whenComplete { _ in }
+    context?.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
+    context?.close(promise: nil)
   }
 }

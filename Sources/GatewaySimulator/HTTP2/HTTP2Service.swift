@@ -15,6 +15,14 @@ public struct HTTP2Service: Sendable {
     case token
   }
 
+  /// What a service is for.
+  package enum Purpose: Sendable {
+    /// Notifications to devices, and broadcasts.
+    case notifications
+    /// The channels of broadcasts: they are created, read and deleted.
+    case channels
+  }
+
   /// Where it listens.
   public var address: SimulatorOptions.Address
   /// `nil`: cleartext with prior knowledge (h2c).
@@ -23,6 +31,7 @@ public struct HTTP2Service: Sendable {
   package var providerKeys: [ProviderKey] = []
   package var rules = ServingRules()
   package var session = ServerOptions()
+  package var purpose = Purpose.notifications
   /// Whether answers that accept have `apns-unique-id`, as those of the sandbox.
   public var isSandbox = false
   /// With tokens, the limit on streams until the first good one. Apple: one.
@@ -31,6 +40,10 @@ public struct HTTP2Service: Sendable {
   public var maximumTopics = 1_000
   /// Different provider tokens of a connection that are remembered; further ones are verified each time.
   public var maximumTokens = 100
+  /// Channels of one app; Apple: 10,000 in each environment. A further one is rejected (CannotCreateChannelConfig).
+  public var maximumChannelsOfApp = 10_000
+  /// Channels of all apps.
+  public var maximumChannels = 100_000
   /// Provider tokens that the ledger lists; further ones are only counted.
   public var maximumListedTokens = 1_000
 

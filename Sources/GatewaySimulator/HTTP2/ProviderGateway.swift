@@ -21,42 +21,54 @@ struct ProviderGateway: ~Copyable {
 
   var session: ServerSession
   /// Since the last `takeCounts`.
-  private var counts = ServedCounts()
+  var counts = ServedCounts()
   /// The frames that were told by then.
   private var told = ServerCounts()
   /// Notifications whose HEADERS were read so far: records number them so.
   private var begun = 0
   /// The decisions since the last `takeServed`; `nil`: nobody observes them.
-  private var served: [ObservedEvent.Served]?
+  var served: [ObservedEvent.Served]?
   private(set) var tokens: ProviderTokens
   /// Why the connection has failed.
   private(set) var failureCode: ErrorCode?
 
-  private let service: HTTP2Service
-  private let trust: Trust
+  let service: HTTP2Service
+  let trust: Trust
+  /// The channels of broadcasts; `nil`: there are none.
+  let channels: BroadcastChannels?
   private let store: StoredNotifications
-  private let connection: UInt64
-  private var policy: RejectionPolicy
-  private var requests: [Waiting] = []
+  let connection: UInt64
+  private(set) var policy: RejectionPolicy
+  var requests: [Waiting] = []
   /// The topics of the connection, by their texts.
   private var topics: [[UInt8]: Int] = [:]
   private var deciders: [Topic] = []
   private var latestTopic = -1
   private var generator: SplitMix64
   /// UNIX time in ms; set once for all bytes of a read.
-  private var now: Int64 = 0
+  private(set) var now: Int64 = 0
+  /// The faults of the connection; `nil`: none is set, and nothing waits because of an earlier one.
+  var faults: ConnectionFaults?
   /// UNIX ms at which devices became unregistered.
-  private let unregisteredAt: Int64
+  let unregisteredAt: Int64
 
   /// A request that waits for its end.
-  private struct Waiting {
+  struct Waiting {
     var request = ServedRequest()
     /// Its provider token; `nil` without one, or if none is asked for.
     var token: ProviderTokens.Entry?
-    /// It was decided on, and its answer begun.
-    var isAnswered = false
+    var progress = Progress.reading
     /// Its number among the notifications of the connection, from 0.
     var index = 0
+  }
+
+  /// How far a request is.
+  enum Progress: Equatable {
+    case reading
+    /// It was decided on, and its answer is not begun.
+    case decided(isAccepted: Bool)
+    /// Its answer was begun.
+    case answered
   }
 
   private struct Topic {
@@ -69,8 +81,10 @@ struct ProviderGateway: ~Copyable {
 
   init(
     _ service: HTTP2Service, _ trust: Trust, _ policy: RejectionPolicy, _ store: StoredNotifications,
-    connection: UInt64, generator: SplitMix64, unregisteredAt: Int64, isObserved: Bool = false
+    channels: BroadcastChannels? = nil, connection: UInt64, generator: SplitMix64, unregisteredAt: Int64,
+    isObserved: Bool = false
   ) {
+    self.channels = channels
     served = isObserved ? [] : nil
     (self.service, self.trust, self.policy, self.store) = (service, trust, policy, store)
     (self.connection, self.generator, self.unregisteredAt) = (connection, generator, unregisteredAt)
@@ -93,11 +107,21 @@ struct ProviderGateway: ~Copyable {
   /// - Parameters:
   ///   - bytes: what the client sent, from the first byte on that was not read.
   ///   - now: UNIX time in ms.
-  mutating func receive(_ bytes: RawSpan, now: Int64) -> Int {
+  ///   - tick: ns of the loop's clock; of no meaning without faults.
+  mutating func receive(_ bytes: RawSpan, now: Int64, tick: Int64 = 0) -> Int {
     self.now = now
+    faults?.noteRead(at: tick)
     var offset = 0
     while let event = session.next(bytes, &offset, second: now / 1_000) { take(event, bytes) }
+    if faults != nil { settleOutput() }
     return offset
+  }
+
+  /// Does what is due without a read.
+  mutating func advance(now: Int64, tick: Int64) {
+    guard faults != nil else { return }
+    self.now = now
+    doWhatIsDue(at: tick)
   }
 
   /// The counts since the last call.
@@ -140,7 +164,7 @@ struct ProviderGateway: ~Copyable {
 
   private mutating func read(_ slot: Int) {
     requests[slot].request.read(session.fields)
-    requests[slot].isAnswered = false
+    requests[slot].progress = .reading
     requests[slot].token = nil
     if requests[slot].request.target.isNotification {
       requests[slot].index = begun
@@ -170,18 +194,17 @@ struct ProviderGateway: ~Copyable {
 
   private mutating func abandon(_ slot: Int) {
     guard slot < requests.count else { return }
-    if requests[slot].isAnswered {
-      counts.unanswered += 1
-    } else if requests[slot].request.target.isNotification {
-      counts.incomplete += 1
-    } else {
-      counts.otherRequests += 1
+    switch requests[slot].progress {
+    case .answered: counts.unanswered += 1
+    case .decided(let isAccepted): counts.noteUnknown(isAccepted: isAccepted)
+    case .reading where requests[slot].request.target.isNotification: counts.incomplete += 1
+    case .reading: counts.otherRequests += 1
     }
   }
 
   // MARK: decisions
 
-  private enum Verdict {
+  enum Verdict {
     case accepted
     case rejected(ProviderReason, status: Int)
     case unregistered
@@ -200,6 +223,8 @@ struct ProviderGateway: ~Copyable {
     let slot = stream.slot
     let isNotification = requests[slot].request.target.isNotification
     if isNotification { counts.received += 1 } else { counts.otherRequests += 1 }
+    if service.purpose == .channels { return manage(slot, content) }
+    if faults != nil, endDisturbed(slot, content, length, isNotification) { return }
     let verdict = decide(slot, content, length)
     if isNotification { served?.append(verdict.served(stream.number)) }
     switch verdict {
@@ -215,6 +240,11 @@ struct ProviderGateway: ~Copyable {
     _ slot: Int, _ reason: ProviderReason, _ status: Int, _ isNotification: Bool, timestamp: Int64?
   ) {
     if isNotification { counts.rejected[reason, default: 0] += 1 }
+    answer(slot, status, Self.content(reason, timestamp))
+  }
+
+  /// The content of an answer, or of a GOAWAY.
+  static func content(_ reason: ProviderReason, _ timestamp: Int64? = nil) -> [UInt8] {
     var content = ByteWriter(capacity: 64)
     content.write("{\"reason\":")
     content.write(jsonString: reason.rawValue, onlyRequired: true)
@@ -223,15 +253,16 @@ struct ProviderGateway: ~Copyable {
       content.write(decimal: Int(timestamp))
     }
     content.write("}")
-    answer(slot, status, Array(copying: content.bytes))
+    return Array(copying: content.bytes)
   }
 
-  private mutating func decide(_ slot: Int, _ content: RawSpan, _ length: Int) -> Verdict {
+  mutating func decide(_ slot: Int, _ content: RawSpan, _ length: Int) -> Verdict {
     func documented(_ reason: ProviderReason) -> Verdict { .rejected(reason, status: reason.documentedStatus ?? 400) }
     // The copy shares its memory, and is gone before the next request is read into this place.
     let request = requests[slot].request
     if let reason = request.targetFault { return documented(reason) }
     if let reason = trustFault(slot) { return documented(reason) }
+    if request.target == .broadcast { return decideBroadcast(request, length) }
     if let reason = request.fieldFault(service.rules) { return documented(reason) }
     let place: Int
     switch topic(of: request) {
@@ -269,7 +300,7 @@ struct ProviderGateway: ~Copyable {
     return .accepted
   }
 
-  private mutating func trustFault(_ slot: Int) -> ProviderReason? {
+  mutating func trustFault(_ slot: Int) -> ProviderReason? {
     switch trust {
     case .any: return nil
     case .certificate(let topics): return topics == nil ? .missingProviderToken : nil
@@ -319,7 +350,7 @@ struct ProviderGateway: ~Copyable {
   }
 
   /// At most 255 letters, digits, full stops, hyphens or underscores.
-  private static func isTopic(_ text: [UInt8]) -> Bool {
+  static func isTopic(_ text: [UInt8]) -> Bool {
     text.count <= 255
       && text.allSatisfy { byte in
         switch byte {
@@ -334,23 +365,51 @@ struct ProviderGateway: ~Copyable {
   // MARK: answers
 
   private mutating func answer(_ slot: Int, _ status: Int, _ content: [UInt8]?) {
+    noteAnswer(status)
+    writeAnswer(slot, status, content)
+  }
+
+  mutating func noteAnswer(_ status: Int) {
     if status == 200 { counts.successes += 1 } else { counts.answers[status, default: 0] += 1 }
-    requests[slot].isAnswered = true
+  }
+
+  /// Writes an answer that is counted elsewhere.
+  ///
+  /// - Parameters:
+  ///   - isHTML: the content is no JSON.
+  ///   - isBroken: a field has a name that no field may have.
+  ///   - channel: a channel that was created.
+  /// - Returns: the length of the output up to the end of the status.
+  @discardableResult
+  mutating func writeAnswer(
+    _ slot: Int, _ status: Int, _ content: [UInt8]?, isHTML: Bool = false, isBroken: Bool = false,
+    channel: String? = nil
+  ) -> Int {
+    requests[slot].progress = .answered
     let request = requests[slot].request
-    let isSandbox = status == 200 && service.isSandbox
-    let made = request.identifier.byteCount == 0 ? (generator.next(), generator.next()) : nil
-    let unique = isSandbox ? (generator.next(), generator.next()) : nil
+    // Broadcasts and channel management have an identifier of their own.
+    let isToDevice = request.target != .broadcast && service.purpose == .notifications
+    let hasUnique = status == 200 && (isToDevice ? service.isSandbox : request.target == .broadcast)
+    let given = isToDevice ? request.identifier.byteCount : request.requestID.byteCount
+    let made = given == 0 ? (generator.next(), generator.next()) : nil
+    let unique = hasUnique ? (generator.next(), generator.next()) : nil
     let sendsType = content != nil && service.rules.sendsContentType
-    session.answer(slot, status: status, content: content ?? []) { block in
+    return session.answer(slot, status: status, content: content ?? []) { block in
+      let name: StaticString = isToDevice ? "apns-id" : "apns-request-id"
       if let made {
-        block.writeField("apns-id", uuid: made)
+        block.writeField(name, uuid: made)
       } else {
-        block.writeField("apns-id", request.identifier)
+        block.writeField(name, isToDevice ? request.identifier : request.requestID)
       }
+      if let channel { block.writeField("apns-channel-id", Array(channel.utf8).rawBytes) }
       if let unique { block.writeField("apns-unique-id", uuid: unique) }
       if sendsType {
-        let type = Array("application/json".utf8)
+        let type = Array((isHTML ? "text/html" : "application/json").utf8)
         block.writeField("content-type", type.rawBytes)
+      }
+      if isBroken {
+        let one: [UInt8] = [0x31]
+        block.writeField("X-Upper-Case", one.rawBytes)
       }
     }
   }

@@ -1,5 +1,6 @@
 import HTTP2
 import HTTP2Server
+import Measurement
 import ProviderAPI
 
 /// The counts of requests over HTTP/2, of a connection or of an event loop.
@@ -17,6 +18,11 @@ struct ServedCounts: Sendable {
   /// The part of `accepted` and `rejected` whose answer was cut: its content waited for a window when the client
   /// reset the stream, or the connection ended.
   var unanswered = 0
+  /// The parts of `accepted`, of the rejected and of `discarded` of which the provider was told nothing: no status, no
+  /// refusal, no GOAWAY. Faults do that, and connections that end while answers wait.
+  var unknownAccepted = 0
+  var unknownRejected = 0
+  var unknownDiscarded = 0
   /// Requests that are no notifications.
   var otherRequests = 0
   /// Answers with status 200.
@@ -30,14 +36,41 @@ struct ServedCounts: Sendable {
   /// Broken rules, by their words.
   var violations: [Rule: Int] = [:]
   var floods: [Flood: Int] = [:]
+  /// Faults that were done, by their kind.
+  var faults: [String: Int] = [:]
+
+  var channels = ChannelCounts()
+
+  /// The counts of requests to channel management.
+  struct ChannelCounts: Sendable, Equatable {
+    var created = 0
+    var read = 0
+    var deleted = 0
+    var listed = 0
+    var rejected: [ProviderReason: Int] = [:]
+
+    /// In the ledger's form, without what is registered.
+    var ledger: Ledger.HTTP2.Channels {
+      var ledger = Ledger.HTTP2.Channels()
+      (ledger.created, ledger.read, ledger.deleted, ledger.listed) = (created, read, deleted, listed)
+      ledger.rejected = Dictionary(uniqueKeysWithValues: rejected.map { ($0.key.rawValue, $0.value) })
+      return ledger
+    }
+  }
 
   /// The sum of `rejected`.
   var rejections: Int { rejected.values.reduce(0, +) }
 
+  /// Notes a notification whose provider never learns what became of it.
+  mutating func noteUnknown(isAccepted: Bool) {
+    if isAccepted { unknownAccepted += 1 } else { unknownRejected += 1 }
+  }
+
   mutating func combine(with other: ServedCounts, _ operation: (Int, Int) -> Int) {
     for path in [
       \ServedCounts.received, \.accepted, \.discarded, \.offline, \.incomplete, \.unanswered, \.otherRequests,
-      \.successes,
+      \.successes, \.unknownAccepted, \.unknownRejected, \.unknownDiscarded,
+      \.channels.created, \.channels.read, \.channels.deleted, \.channels.listed,
       \.goAways, \.resetsSent, \.resetsReceived, \.pings,
     ] as [WritableKeyPath<ServedCounts, Int>] {
       self[keyPath: path] = operation(self[keyPath: path], other[keyPath: path])
@@ -46,6 +79,8 @@ struct ServedCounts: Sendable {
     answers.combine(with: other.answers, operation)
     violations.combine(with: other.violations, operation)
     floods.combine(with: other.floods, operation)
+    faults.combine(with: other.faults, operation)
+    channels.rejected.combine(with: other.channels.rejected, operation)
   }
 }
 

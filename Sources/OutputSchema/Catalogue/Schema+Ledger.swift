@@ -113,14 +113,33 @@ extension Schema {
       "rejected", .integer, "The part of `received` that got another status; `gateway.rejected` has them by reason."),
     Field(
       "discarded", .integer,
-      "The part of `received` that was certainly not processed: above the limit on streams, or above the last stream of a GOAWAY."
+      "The part of `received` that was certainly not processed: above the limit on streams, above the last stream of a GOAWAY, or hit by a fault."
     ),
     Field("incomplete", .integer, "Notifications that never ended, which are in no other count."),
     Field(
       "unanswered", .integer,
       "The part of `rejected` whose answer was cut: its content waited for the client's window when the stream or the connection ended."
     ),
+    Field(
+      "unknown",
+      .object([
+        Field("accepted", .integer, "The part of `accepted`."), Field("rejected", .integer, "The part of `rejected`."),
+        Field("discarded", .integer, "The part of `discarded`."),
+      ]),
+      "Notifications of which the provider was told nothing: no status, no refusal, no GOAWAY that excludes them. A recording calls their fate unknown."
+    ),
     Field("other_requests", .integer, "Requests that are no notifications."),
+    Field(
+      "channels",
+      .object([
+        Field("created", .integer, "Channels that were created."), Field("read", .integer, "Channels that were read."),
+        Field("deleted", .integer, "Channels that were deleted."),
+        Field("listed", .integer, "Lists of the channels of an app."),
+        Field("rejected", .map(key: .text, value: .integer), "Rejected requests by reason."),
+        Field("registered", .integer, "Channels that are registered."),
+        Field("keeping", .integer, "The part of `registered` that keeps a message."),
+      ]), "Requests to the management of broadcast channels, which are in `other_requests`.",
+      when: "`--http2-channels` was given"),
     Field("answers", .countsByStatus, "Answers to all requests, by HTTP status."),
     Field("goaways", .integer, "GOAWAY frames that were sent."),
     Field("resets_sent", .integer, "RST_STREAM frames that were sent."),
@@ -133,6 +152,9 @@ extension Schema {
       "floods", .map(key: .text, value: .integer),
       "Connections that were ended for what a client did too often: resets, settings, pings, empty_frames, window_updates, ignored_frames, continuations."
     ),
+    Field(
+      "faults", .map(key: .text, value: .integer),
+      "Faults of `--http2-fault` that were done, by their kind."),
     Field(
       "provider_tokens",
       .array(

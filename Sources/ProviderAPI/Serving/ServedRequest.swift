@@ -22,6 +22,13 @@ package struct ServedRequest: Sendable {
   private var topicRange = 0..<0
   private var typeRange = 0..<0
   private var identifierRange = 0..<0
+  /// Of broadcasts and channel management: the app in the path, `apns-channel-id` and `apns-request-id`.
+  private var bundleRange = 0..<0
+  private var channelRange = 0..<0
+  private var requestRange = 0..<0
+  /// Of a request that is no notification to a device.
+  private var isGet = false
+  private var isOfChannels = false
   /// The length of the token in the path in digits.
   private var tokenDigits = 0
 
@@ -34,6 +41,8 @@ package struct ServedRequest: Sendable {
     static let priority = Seen(rawValue: 1 << 4)
     static let collapseID = Seen(rawValue: 1 << 5)
     static let authorization = Seen(rawValue: 1 << 6)
+    static let channelID = Seen(rawValue: 1 << 7)
+    static let requestID = Seen(rawValue: 1 << 8)
   }
 
   private struct Faults: OptionSet {
@@ -95,6 +104,7 @@ package struct ServedRequest: Sendable {
       default: break
       }
     }
+    if target == .other { readOther(fields) }
     // As `RequestReading` does for an observer, so that both count the same requests.
     if target == .other, faults.contains(.isNotification) { target = .badPath }
   }
@@ -116,10 +126,7 @@ package struct ServedRequest: Sendable {
 
   private mutating func readPath(_ path: RawSpan) {
     let prefix: StaticString = "/3/device/"
-    guard path.holds(prefix, at: 0) else {
-      target = path.holds("/4/broadcasts/apps/", at: 0) ? .broadcast : .other
-      return
-    }
+    guard path.holds(prefix, at: 0) else { return }
     target = .device
     let text = path.extracting(prefix.utf8CodeUnitCount..<path.byteCount)
     tokenDigits = text.byteCount
@@ -127,6 +134,29 @@ package struct ServedRequest: Sendable {
     let start = bytes.count
     if !digits.isEmpty, !bytes.appendBytes(ofHexadecimal: digits) { faults.insert(.token) }
     tokenRange = start..<bytes.count
+  }
+
+  /// Reads what only broadcasts and channel management have: a notification to a device does not wait for it.
+  private mutating func readOther(_ fields: FieldList) {
+    (bundleRange, channelRange, requestRange) = (0..<0, 0..<0, 0..<0)
+    var (path, method) = (0..<0, 0..<0)
+    for field in fields.fields {
+      let name = fields.name(of: field)
+      switch name.byteCount {
+      case 5 where name.holds(":path", at: 0): path = keep(fields.value(of: field))
+      case 7 where name.holds(":method", at: 0): method = keep(fields.value(of: field))
+      case 15 where name.holds("apns-channel-id", at: 0):
+        if isFirst(.channelID) { channelRange = keep(fields.value(of: field)) }
+      case 15 where name.holds("apns-request-id", at: 0):
+        if isFirst(.requestID) { requestRange = keep(fields.value(of: field)) }
+      default: break
+      }
+    }
+    let (found, bundle) = RequestTarget.read(bytes.rawBytes, path: path, method: method)
+    target = found
+    isGet = bytes[method].elementsEqual("GET".utf8)
+    isOfChannels = bytes[path].starts(with: "/1/apps/".utf8) && bytes[path].suffix(9).elementsEqual("/channels".utf8)
+    bundleRange = path.lowerBound + bundle.lowerBound..<path.lowerBound + bundle.upperBound
   }
 
   /// Canonical: 8-4-4-4-12 digits.
@@ -171,11 +201,43 @@ package struct ServedRequest: Sendable {
     seen.contains(.pushType) ? PushType(rawValue: String(decoding: bytes[typeRange], as: UTF8.self)) : nil
   }
 
+  /// The app in the path of a broadcast, or of channel management.
+  package var bundle: String { String(decoding: bytes[bundleRange], as: UTF8.self) }
+  /// `apns-channel-id`; `nil` without one.
+  package var channelID: String? {
+    seen.contains(.channelID) ? String(decoding: bytes[channelRange], as: UTF8.self) : nil
+  }
+  /// `apns-request-id`; empty without one, or with one that is no canonical UUID.
+  package var requestID: RawSpan {
+    @_lifetime(borrow self)
+    get { bytes.rawBytes.extracting(requestRange.count == 36 ? requestRange : 0..<0) }
+  }
+
   // MARK: rules
+
+  /// Whether a field that may come once has come again.
+  package var hasDuplicates: Bool { faults.contains(.duplicates) }
+
+  /// The rule that method and path of a request to channel management break.
+  package var managementFault: ProviderReason? {
+    guard case .channel(let action) = target else { return isOfChannels ? .methodNotAllowed : .badPath }
+    return action == .readAll && !isGet ? .methodNotAllowed : nil
+  }
+
+  /// The first rule that the fields of a broadcast break, besides its channel and its expiration.
+  ///
+  /// The order: apns-channel-id, apns-priority, apns-push-type. Apple requires all of them and documents no order.
+  package var broadcastFault: ProviderReason? {
+    guard let channelID else { return .missingChannelID }
+    if Base64URL.standard(channelID) == nil { return .badChannelID }
+    if priority == nil || faults.contains(.priority) { return .badPriority }
+    guard let pushType else { return .missingPushType }
+    return pushType.rawValue.lowercased() == "liveactivity" ? nil : .invalidPushType
+  }
 
   /// The first rule that path and method break: of those that come before the trust.
   package var targetFault: ProviderReason? {
-    if target != .device { return .badPath }
+    if target != .device && target != .broadcast { return .badPath }
     if !isPost { return .methodNotAllowed }
     return faults.contains(.duplicates) ? .duplicateHeaders : nil
   }

@@ -28,6 +28,10 @@ package struct ServingRules: Sendable, Equatable {
   package static let longestTokenAge = 3_600
   /// The shortest time between two provider tokens, in seconds (as above).
   package static let shortestRenewal = 1_200
+  /// The longest payload of a broadcast in bytes.
+  package static let longestBroadcast = 5_120
+  /// The longest time that a channel keeps its newest message, in ms (Apple, "Sending channel management requests").
+  package static let longestStorage: Int64 = 8 * 3_600_000
   /// The longest `apns-collapse-id` in bytes.
   package static let longestCollapseID = 64
 
@@ -111,28 +115,36 @@ package struct ServingRule: Sendable {
 }
 
 extension ProviderReason {
+  package static let badChannelID = ProviderReason(rawValue: "BadChannelId")
   package static let badCollapseID = ProviderReason(rawValue: "BadCollapseId")
   package static let badDeviceToken = ProviderReason(rawValue: "BadDeviceToken")
   package static let badExpirationDate = ProviderReason(rawValue: "BadExpirationDate")
   package static let badMessageID = ProviderReason(rawValue: "BadMessageId")
   package static let badPath = ProviderReason(rawValue: "BadPath")
   package static let badPriority = ProviderReason(rawValue: "BadPriority")
+  package static let badRequestPayload = ProviderReason(rawValue: "BadRequestPayload")
   package static let badTopic = ProviderReason(rawValue: "BadTopic")
+  package static let cannotCreateChannelConfig = ProviderReason(rawValue: "CannotCreateChannelConfig")
+  package static let channelNotRegistered = ProviderReason(rawValue: "ChannelNotRegistered")
   package static let deviceTokenNotForTopic = ProviderReason(rawValue: "DeviceTokenNotForTopic")
   package static let duplicateHeaders = ProviderReason(rawValue: "DuplicateHeaders")
   package static let expiredProviderToken = ProviderReason(rawValue: "ExpiredProviderToken")
+  package static let featureNotEnabled = ProviderReason(rawValue: "FeatureNotEnabled")
   package static let idleTimeout = ProviderReason(rawValue: "IdleTimeout")
   package static let invalidProviderToken = ProviderReason(rawValue: "InvalidProviderToken")
   package static let invalidPushType = ProviderReason(rawValue: "InvalidPushType")
   package static let methodNotAllowed = ProviderReason(rawValue: "MethodNotAllowed")
+  package static let missingChannelID = ProviderReason(rawValue: "MissingChannelId")
   package static let missingDeviceToken = ProviderReason(rawValue: "MissingDeviceToken")
   package static let missingProviderToken = ProviderReason(rawValue: "MissingProviderToken")
+  package static let missingPushType = ProviderReason(rawValue: "MissingPushType")
   package static let missingTopic = ProviderReason(rawValue: "MissingTopic")
   package static let payloadEmpty = ProviderReason(rawValue: "PayloadEmpty")
   package static let payloadTooLarge = ProviderReason(rawValue: "PayloadTooLarge")
   package static let serviceUnavailable = ProviderReason(rawValue: "ServiceUnavailable")
   package static let shutdown = ProviderReason(rawValue: "Shutdown")
   package static let tooManyProviderTokenUpdates = ProviderReason(rawValue: "TooManyProviderTokenUpdates")
+  package static let topicMismatch = ProviderReason(rawValue: "TopicMismatch")
   package static let topicDisallowed = ProviderReason(rawValue: "TopicDisallowed")
   package static let unregistered = ProviderReason(rawValue: "Unregistered")
   package static let unrelatedKeyID = ProviderReason(rawValue: "UnrelatedKeyIdInToken")

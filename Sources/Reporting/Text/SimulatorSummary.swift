@@ -13,6 +13,16 @@ package struct SimulatorSummary: Sendable {
     if let served = ledger.http2 {
       http2 =
         "\nhttp/2         \(grouped(served.connections)) connections, \(grouped(served.received)) notifications, \(grouped(served.incomplete)) incomplete, \(grouped(served.unanswered)) unanswered, \(grouped(served.otherRequests)) other requests, \(grouped(served.violations.values.reduce(0, +))) broken rules, \(grouped(served.floods.values.reduce(0, +))) floods, \(grouped(served.providerTokens.count + served.providerTokensOmitted)) provider tokens"
+      if let channels = served.channels {
+        http2 +=
+          "\nchannels       \(grouped(channels.registered)) registered, \(grouped(channels.keeping)) with a message; \(grouped(channels.created)) created, \(grouped(channels.deleted)) deleted, \(grouped(channels.rejected.values.reduce(0, +))) requests rejected"
+      }
+      let unknown = served.unknown.accepted + served.unknown.rejected + served.unknown.discarded
+      if unknown > 0 || !served.faults.isEmpty {
+        let faults = served.faults.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
+        http2 +=
+          "\nfaults         \(faults.isEmpty ? "-" : faults.joined(separator: ", ")); \(grouped(unknown)) notifications of unknown fate"
+      }
     }
     let (devices, feedback) = (ledger.devices, ledger.feedback)
     var payloads = ""

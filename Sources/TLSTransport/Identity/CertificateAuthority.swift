@@ -177,6 +177,9 @@ public struct Validity: Sendable, Equatable {
   /// From a day ago, for slow clocks, until this many days from now.
   public static func days(_ days: Int) -> Validity { Validity(fromDays: -1, toDays: days) }
 
+  /// From a day ago until so many seconds from now; 0: it has ended.
+  package static func seconds(_ seconds: Int) -> Validity { Validity(fromSeconds: -86_400, toSeconds: seconds) }
+
   /// With the day before, 825 days: the longest validity of a server certificate that Apple's systems accept.
   package static let usualDays = 824
   /// 825 days including the day before now: the longest validity of a server certificate that Apple's systems accept.

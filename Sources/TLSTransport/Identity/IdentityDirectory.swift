@@ -32,6 +32,11 @@ public struct IdentityDirectory: Sendable {
   /// - Throws: a `TLSError` if there is none, or it cannot be read.
   public func gateway() throws(TLSError) -> Identity { try read("gateway") }
 
+  /// Reads the authority, whose key issues certificates.
+  ///
+  /// - Throws: a `TLSError` if its certificate or its key cannot be read.
+  package func authority() throws(TLSError) -> CertificateAuthority { CertificateAuthority(try read("ca")) }
+
   /// Reads the identity of the provider of a topic, with a certificate in this state.
   ///
   /// - Throws: a `TLSError` if there is none, or it cannot be read.

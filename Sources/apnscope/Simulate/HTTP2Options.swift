@@ -31,6 +31,12 @@ struct HTTP2Options: ParsableArguments {
   var providerKey: [String] = []
 
   @Option(
+    help: ArgumentHelp(
+      "Serve the management of broadcast channels at this address, with the TLS and the trust of --http2, which then takes broadcasts to them.",
+      valueName: "host:port"), transform: ListeningAddress.parse)
+  var http2Channels: ListeningAddress?
+
+  @Option(
     help: ArgumentHelp("SETTINGS_MAX_CONCURRENT_STREAMS; with tokens 1 until the first good one.", valueName: "count"))
   var streams = 1_000
 
@@ -46,6 +52,22 @@ struct HTTP2Options: ParsableArguments {
       valueName: "rule"))
   var http2Rule: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "A fault of HTTP/2 on demand, as KIND,KEY=VALUE…: \(Self.faultKinds). When: \(HTTP2Fault.occasions); without these, each notification. Repeatable; of those that decide about an answer the first that hits does.",
+      valueName: "fault"))
+  var http2Fault: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "A limit on a client of HTTP/2, as NAME=VALUE; a number of frames is how many may come at once, and how many more each second. \(Self.limitNames). Repeatable.",
+      valueName: "limit"))
+  var http2Limit: [String] = []
+
+  private static let faultKinds: String = HTTP2Fault.kinds.map { $0.keys.isEmpty ? $0.name : "\($0.name) (\($0.keys))" }
+    .joined(separator: "; ")
+  private static let limitNames: String = ServiceLimit.all.map { "\($0.name)=\($0.value): \($0.summary)" }.joined(
+    separator: "; ")
   private static let rules = ServingRule.all.map { "\($0.name): \($0.summary), \($0.values.joined(separator: "|"))" }
     .joined(separator: "; ")
 
@@ -54,12 +76,20 @@ struct HTTP2Options: ParsableArguments {
       throw ValidationError("--streams must be 1 to 1000000 (got \(streams)).")
     }
     _ = try servingRules()
+    _ = try faults()
+    var service = HTTP2Service(address: .init(host: "", port: 0))
+    try applyLimits(to: &service)
   }
 
   /// Requirements of options that a file of settings may meet instead of the command line.
   func requireCompanions() throws {
-    if http2 == nil, trust != nil || !providerKey.isEmpty || sandbox || !http2Rule.isEmpty {
-      throw ValidationError("--trust, --provider-key, --sandbox and --http2-rule need --http2.")
+    let needs =
+      trust != nil || !providerKey.isEmpty || sandbox || !http2Rule.isEmpty || !http2Fault.isEmpty
+      || !http2Limit.isEmpty || http2Channels != nil
+    if http2 == nil, needs {
+      throw ValidationError(
+        "--trust, --provider-key, --sandbox, --http2-rule, --http2-fault, --http2-limit and --http2-channels need --http2."
+      )
     }
     if trust == .token, providerKey.isEmpty {
       throw ValidationError("--trust token needs --provider-key: without a key no signature can be verified.")
@@ -80,6 +110,26 @@ struct HTTP2Options: ParsableArguments {
     return rules
   }
 
+  /// The faults; a file of delays is not read yet.
+  private func faults() throws -> [HTTP2Fault] {
+    try http2Fault.map { text in
+      do throws(HTTP2Fault.Problem) {
+        return try HTTP2Fault(text)
+      } catch {
+        throw ValidationError("--http2-fault \(text): \(error).")
+      }
+    }
+  }
+
+  private func applyLimits(to service: inout HTTP2Service) throws {
+    for text in http2Limit {
+      let pair = text.split(separator: "=", maxSplits: 1).map(String.init)
+      guard pair.count == 2, ServiceLimit.apply(pair[0], pair[1], to: &service) else {
+        throw ValidationError("--http2-limit takes \(Self.limitNames), not '\(text)'.")
+      }
+    }
+  }
+
   /// - Parameter context: makes the TLS context for this trust; `nil` in cleartext.
   func apply(to options: inout SimulatorOptions, _ context: (HTTP2Service.Trust) throws -> TLSContext?) throws {
     guard let http2 else { return }
@@ -88,15 +138,30 @@ struct HTTP2Options: ParsableArguments {
     service.providerKeys = try providerKey.map { try Self.key($0) }
     service.rules = try servingRules()
     service.session.streamLimit = streams
+    try applyLimits(to: &service)
     service.session.maximumOpenStreams = max(service.session.maximumOpenStreams, streams)
     service.session.excess = excessStreams
     service.isSandbox = sandbox
     service.tls = try context(service.trust)
     options.http2 = service
+    options.channels = http2Channels?.address
+    options.behavior.http2Faults = try faults().map { fault in
+      var fault = fault
+      do throws(DelayList.Problem) {
+        try fault.readFile()
+      } catch {
+        complain(error.description)
+        throw ExitStatus.cannotOpen
+      }
+      return fault
+    }
   }
 
-  /// Files of keys that are read.
-  var files: [String] { providerKey.map { String($0.split(separator: ",", omittingEmptySubsequences: false)[0]) } }
+  /// Files of keys and of delays that are read.
+  var files: [String] {
+    providerKey.map { String($0.split(separator: ",", omittingEmptySubsequences: false)[0]) }
+      + http2Fault.compactMap { try? HTTP2Fault($0).file }
+  }
 
   private static func key(_ text: String) throws -> ProviderKey {
     let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)

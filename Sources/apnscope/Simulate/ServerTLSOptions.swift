@@ -65,10 +65,17 @@ struct ServerTLSOptions: ParsableArguments {
       valueName: "file"), completion: .file())
   var keylog: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "Show a certificate that ends after this time, counted from the start; 0s: it has ended. Made for localhost by the authority of --identity, whose ca.key is read.",
+      valueName: "time"), transform: TimeSpan.parse)
+  var certificateEnds: TimeSpan?
+
   enum Resumption: String, CaseIterable, ExpressibleByArgument { case tickets, ids, off }
 
   func validate() throws {
     if identity != nil, plain { throw ValidationError("--identity and --plain exclude each other.") }
+    if plain, certificateEnds != nil { throw ValidationError("--certificate-ends needs --identity.") }
     guard (0...16).contains(tickets) else {
       throw ValidationError("--tickets must be 0 to 16 (got \(tickets)).")
     }
@@ -120,7 +127,13 @@ struct ServerTLSOptions: ParsableArguments {
 
   private func configuration(_ directory: IdentityDirectory) throws -> TLSConfiguration {
     try requireFiles(directory)
-    var configuration = TLSConfiguration.server(identity: try directory.gateway())
+    let identity =
+      if let certificateEnds {
+        try directory.authority().gateway(.p256, .seconds(Int((certificateEnds.duration / .seconds(1)).rounded(.down))))
+      } else {
+        try directory.gateway()
+      }
+    var configuration = TLSConfiguration.server(identity: identity)
     configuration.versions = tls.versions
     configuration.cipherList = ciphers
     configuration.cipherSuites = tls13Suites

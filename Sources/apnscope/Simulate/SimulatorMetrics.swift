@@ -104,6 +104,12 @@ extension Simulator {
       counter("apnscope_http2_goaways_total", "GOAWAY frames sent.", served.goaways),
       counter("apnscope_http2_resets_sent_total", "RST_STREAM frames sent.", served.resetsSent),
       counter(
+        "apnscope_http2_unknown_total", "Notifications whose provider was told nothing of them.",
+        served.unknown.accepted + served.unknown.rejected + served.unknown.discarded),
+      Metric(
+        .counter, "apnscope_http2_faults_total", help: "Faults that were done on demand.",
+        samples: served.faults.sorted { $0.key < $1.key }.map { .init(labels: ["kind": $0.key], value($0.value)) }),
+      counter(
         "apnscope_http2_violations_total", "Rules of HTTP/2 that clients broke.",
         served.violations.values.reduce(0, +)),
       counter(
