@@ -32,7 +32,7 @@ struct BroadcastTests {
     ) -> HTTP2Conversation.Answer {
       management.push(
         [
-          ":method": method, ":path": path, "apns-topic": .some(nil), "apns-push-type": .some(nil),
+          ":method": method, ":path": path, "apns-topic": nil, "apns-push-type": nil,
           "apns-channel-id": channel,
         ], more: more, content: Array(content.utf8))
     }
@@ -46,7 +46,7 @@ struct BroadcastTests {
       _ channel: String?, _ changes: [String: String?] = [:], content: [UInt8] = Array(#"{"aps":{}}"#.utf8)
     ) -> HTTP2Conversation.Answer {
       let usual: [String: String?] = [
-        ":path": "/4/broadcasts/apps/\(BroadcastTests.app)", "apns-topic": .some(nil), "apns-push-type": "Liveactivity",
+        ":path": "/4/broadcasts/apps/\(BroadcastTests.app)", "apns-topic": nil, "apns-push-type": "Liveactivity",
         "apns-priority": "10", "apns-expiration": "0", "apns-channel-id": channel,
       ]
       return sender.push(usual.merging(changes) { $1 }, content: content)
@@ -137,15 +137,15 @@ struct BroadcastTests {
 
   static let broadcastFaults: [(String, [String: String?], Int, String)] = [
     ("a method", [":method": "GET"], 405, "MethodNotAllowed"),
-    ("no channel", ["apns-channel-id": .some(nil)], 400, "MissingChannelId"),
+    ("no channel", ["apns-channel-id": nil], 400, "MissingChannelId"),
     ("no Base64", ["apns-channel-id": "*"], 400, "BadChannelId"),
     ("Base64url", ["apns-channel-id": "-_8="], 400, "BadChannelId"),
     ("another channel", ["apns-channel-id": "AAAA"], 400, "ChannelNotRegistered"),
-    ("no priority", ["apns-priority": .some(nil)], 400, "BadPriority"),
+    ("no priority", ["apns-priority": nil], 400, "BadPriority"),
     ("a priority", ["apns-priority": "7"], 400, "BadPriority"),
-    ("no push type", ["apns-push-type": .some(nil)], 400, "MissingPushType"),
+    ("no push type", ["apns-push-type": nil], 400, "MissingPushType"),
     ("a push type", ["apns-push-type": "alert"], 400, "InvalidPushType"),
-    ("no expiration", ["apns-expiration": .some(nil)], 400, "BadExpirationDate"),
+    ("no expiration", ["apns-expiration": nil], 400, "BadExpirationDate"),
     ("an expiration", ["apns-expiration": "soon"], 400, "BadExpirationDate"),
     ("no app", [":path": "/4/broadcasts/apps/"], 404, "BadPath"),
     ("another path", [":path": "/4/broadcasts/apps/a/b"], 404, "BadPath"),
@@ -168,7 +168,7 @@ struct BroadcastTests {
   }
 
   @Test("Without channel management broadcasts are not enabled") func notEnabled() {
-    let answer = HTTP2Conversation().push([":path": "/4/broadcasts/apps/a", "apns-topic": .some(nil)])
+    let answer = HTTP2Conversation().push([":path": "/4/broadcasts/apps/a", "apns-topic": nil])
     #expect(answer.status == 400 && answer.reason == "FeatureNotEnabled")
   }
 
@@ -176,18 +176,18 @@ struct BroadcastTests {
     let place = Place()
     let (keeping, other) = (place.create(), place.create(keepsMessage: false))
     let now = place.sender.now
-    func keeping(in seconds: Int64) -> Int { place.channels.counts(now: now + seconds * 1_000).keeping }
+    func held(in seconds: Int64) -> Int { place.channels.counts(now: now + seconds * 1_000).keeping }
     // A channel without storage takes no other expiration than 0.
     #expect(place.broadcast(other, ["apns-expiration": "\(now / 1_000 + 60)"]).reason == "BadExpirationDate")
     #expect(place.broadcast(other).status == 200)
-    #expect(keeping(in: 0) == 0)
+    #expect(held(in: 0) == 0)
     #expect(place.broadcast(keeping, ["apns-expiration": "\(now / 1_000 + 60)"]).status == 200)
-    #expect((keeping(in: 0), keeping(in: 59), keeping(in: 60)) == (1, 1, 0))
-    #expect(place.broadcast(keeping, ["apns-expiration": "18446744073709551615"]).status == 200)
-    #expect((keeping(in: 8 * 3_600 - 1), keeping(in: 8 * 3_600)) == (1, 0))
+    #expect((held(in: 0), held(in: 59), held(in: 60)) == (1, 1, 0))
+    #expect(place.broadcast(keeping, ["apns-expiration": "99999999999"]).status == 200)
+    #expect((held(in: 8 * 3_600 - 1), held(in: 8 * 3_600)) == (1, 0))
     // One that expires at once takes the place of the one before.
     #expect(place.broadcast(keeping).status == 200)
-    #expect(keeping(in: 0) == 0)
+    #expect(held(in: 0) == 0)
   }
 
   @Test("A certificate is trusted for the apps that it names") func certificate() {

@@ -29,7 +29,7 @@ struct ProviderGatewayTests {
   /// A field's value, or none, and the reason of the rejection; `nil`: it is accepted.
   static let fields: [(name: String, value: String?, reason: String?)] = [
     (":path", "/", "BadPath"), (":path", "/3/devices/\(HTTP2Conversation.token)", "BadPath"),
-    (":path", "/4/broadcasts/apps/com.example.app", "BadPath"), (":method", "GET", "MethodNotAllowed"),
+    (":path", "/4/broadcasts/apps/com.example.app", "FeatureNotEnabled"), (":method", "GET", "MethodNotAllowed"),
     (":method", "PUT", "MethodNotAllowed"), (":path", "/3/device/", "MissingDeviceToken"),
     (":path", "/3/device/xyz", "BadDeviceToken"), (":path", "/3/device/0f0", "BadDeviceToken"),
     (":path", "/3/device/" + String(repeating: "0f", count: 101), "BadDeviceToken"),
