@@ -57,5 +57,5 @@ def test_what_apns_cannot_take_now_is_sent_again(apns, sender):
     assert sender.push(AA, "later") is None
     assert [n["status"] for n in apns.wait(3)] == [503, 503, 200]
     verdict = apns.ask("GET", "/verdict")
-    assert verdict["stories"]["recovered"] == 1
+    assert verdict["http2"]["fates"] == {"accepted": 1, "rejected": 2, "discarded": 0, "unknown": 0}
     assert verdict["stories"]["accepted_twice"] == 0

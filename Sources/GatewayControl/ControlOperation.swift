@@ -292,7 +292,8 @@ extension ControlOperation {
       method: "POST", path: "/faults/rejections", name: "addRejection",
       summary:
         "Adds a rejection rule that is asked before all others: reject the next 3 of a token with status 7, over HTTP/2 with a reason.",
-      body: "Rejection", answer: Answer(status: 201, text: "The faults after it.", schema: "Faults"), problems: [409]
+      body: "Rejection", answer: Answer(status: 201, text: "The faults after it.", schema: "Faults"),
+      problems: [409, 422]
     ) { service, call in
       let rule = try call.request.decoded(FaultDocument.Rule.self)
       do {

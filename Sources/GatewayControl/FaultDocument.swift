@@ -57,7 +57,7 @@ struct FaultDocument {
   /// The most elements of a list: what a request leaves behind is kept until the next reset.
   static let longestList = 1_000
   static let expectedList = "has to be a list of at most \(longestList)"
-  /// The most bytes of a reason.
+  /// The most characters of a reason.
   static let longestReason = 100
   /// The most characters of a topic; certificates have fewer.
   static let longestTopic = 1_000
@@ -226,11 +226,11 @@ extension FaultDocument.Rule {
   private var answer: (ProviderReason, Int) {
     get throws {
       let reason = ProviderReason(rawValue: reason ?? ProviderReason.badDeviceToken.rawValue)
-      guard (1...FaultDocument.longestReason).contains(reason.rawValue.utf8.count) else {
-        throw InvalidValue(expected: "reason has to be 1 to \(FaultDocument.longestReason) bytes")
+      guard (1...FaultDocument.longestReason).contains(reason.rawValue.unicodeScalars.count) else {
+        throw InvalidValue(expected: "reason has to be 1 to \(FaultDocument.longestReason) characters")
       }
       guard let status = try httpStatus.map({ try number($0, 300...599) }) ?? reason.documentedStatus else {
-        throw InvalidValue(expected: "a reason that Apple does not document needs http_status")
+        throw ControlProblem(422, "a reason that Apple does not document needs http_status")
       }
       return (reason, status)
     }

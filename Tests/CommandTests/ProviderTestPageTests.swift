@@ -28,7 +28,7 @@ struct ProviderTestPageTests {
 
         """
       // A function in the background is a shell of its own, which signals would end in its place.
-      let script = Self.script.replacing("\napnscope simulate", with: "\n\"$apnscope\" simulate")
+      let script = ("\n" + Self.script).replacing("\napnscope simulate", with: "\n\"$apnscope\" simulate")
       try command.write(Array((head + script).utf8), "page.sh")
       let outcome = try command.shell("timeout 200 bash ./page.sh")
       #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")

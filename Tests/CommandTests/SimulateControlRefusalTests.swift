@@ -31,7 +31,10 @@ struct SimulateControlRefusalTests {
       for (method, path, body, status, detail) in [
         ("GET", "/nothing", nil, 404, "GET /openapi.json"), ("GET", "/notifications/", nil, 404, "GET /openapi.json"),
         ("GET", "/counts?color=red", nil, 400, "'color' is unknown; there are none here"),
-        ("GET", "/notifications?color=red", nil, 400, "known are token, topic, text, fate, since, limit"),
+        (
+          "GET", "/notifications?color=red", nil, 400,
+          "known are token, topic, apns_id, collapse_id, push_type, text, fate, since, limit"
+        ),
         ("GET", "/notifications?limit=1&limit=2", nil, 400, "'limit' is repeated"),
         ("GET", "/notifications?limit=0", nil, 400, "from 1 to 10000"),
         ("GET", "/notifications?limit=10001", nil, 400, "from 1 to 10000"),

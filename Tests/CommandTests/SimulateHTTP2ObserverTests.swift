@@ -103,15 +103,21 @@ struct SimulateHTTP2ObserverTests {
       for type in ["notification", "response", "settings", "connection"] {
         let (one, other) = (Self.keyed(recorded, of: type), Self.keyed(captured, of: type))
         #expect(one.count == other.count && !one.isEmpty, "\(type)")
+        var different = 0
         for (key, record) in one {
           var known = other[key] ?? [:]
-          // A file is read twice, so that each notification has its answer; here it follows.
-          for name in ["fate", "status", "reason", "discarded_by"] where type == "notification" { known[name] = nil }
+          // A file is read twice, so that each notification has its answer; here it follows. Payloads are not judged.
+          for name in ["fate", "status", "reason", "discarded_by", "kind", "lint"] where type == "notification" {
+            known[name] = nil
+          }
           // Where both ends close at a time, each sees its own close first.
           var record = record
           for name in ["end", "flow"] { (record[name], known[name]) = (nil, nil) }
-          #expect(record as NSDictionary == known as NSDictionary, "\(type) \(key)")
+          guard record as NSDictionary != known as NSDictionary else { continue }
+          different += 1
+          if different < 3 { Issue.record("\(type) \(key): \(record) \(known)") }
         }
+        #expect(different == 0)
       }
       let ledger = try Self.ledger(in: command)
       let counts = try #require(ledger["gateway"] as? [String: Any])
@@ -138,8 +144,15 @@ struct SimulateHTTP2ObserverTests {
         #expect(stories[outcome] as? Int == outcomes[outcome], "\(outcome): \(outcomes)")
       }
       // Other commands read the records.
-      let report = try command.run("report", "ledger.json", "--records", "records.jsonl", "--output", "page")
-      #expect(report.status == 0, "\(report.errors)")
+      for (arguments, page) in [([], "one"), (["--records", "records.jsonl"], "two")] {
+        let report = try command.run(["report", "ledger.json", "--output", page] + arguments)
+        #expect(report.status == 0, "\(report.errors)")
+        let text = try command.read("\(page)/report.md")
+        #expect(text.contains("## Answers and streams") && text.contains("TooManyRequests"))
+        // No part about packets, which a gateway does not know; without records nothing of the binary protocol.
+        #expect(!text.contains("## Batching"))
+        #expect(page == "two" || !text.contains("feedback") && !text.contains("error response"))
+      }
     }
   }
 
@@ -279,11 +292,11 @@ struct SimulateHTTP2ObserverTests {
       // A device is gone for both.
       #expect(try gateway.ask("PUT", "/devices/dd", #"{"state": "uninstalled"}"#).status == 200)
       #expect(try push(port, "dd", in: command).contains("Unregistered"))
-      for wrong in [
-        #"{"token": "bb", "reason": "Own"}"#, #"{"token": "bb", "reason": ""}"#,
-        #"{"token": "bb", "http_status": 200}"#,
+      for (wrong, status) in [
+        (#"{"token": "bb", "reason": "Own"}"#, 422), (#"{"token": "bb", "reason": ""}"#, 400),
+        (#"{"token": "bb", "http_status": 200}"#, 400),
       ] {
-        #expect(try gateway.ask("POST", "/faults/rejections", wrong).status == 400, "\(wrong)")
+        #expect(try gateway.ask("POST", "/faults/rejections", wrong).status == status, "\(wrong)")
       }
       #expect(
         try gateway.ask("POST", "/faults/rejections", #"{"every": 1, "reason": "Own", "http_status": 499}"#).status

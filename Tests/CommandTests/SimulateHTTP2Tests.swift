@@ -305,6 +305,10 @@ struct SimulateHTTP2Tests {
         #expect(!text.contains(signature))
       }
       #expect(!service.running.output.contains(signature))
+      let log = try String(contentsOf: command.folder.appending(path: "log.jsonl"), encoding: .utf8)
+      let told = log.split(separator: "\n").filter { $0.contains(#""event":"provider_token""#) }
+      #expect(told.count == 2)
+      #expect(told.allSatisfy { $0.contains(#""key_id":"ABCDE12345","team_id":"TEAM567890","issued_at":"2"#) })
     }
   }
 
@@ -345,6 +349,8 @@ struct SimulateHTTP2Tests {
       #expect(String(decoding: received, as: UTF8.self).contains(#"{"reason":"IdleTimeout"}"#))
       let http2 = try #require(try service.stop()["http2"] as? [String: Any])
       #expect(http2["goaways"] as? Int == 1)
+      let log = try String(contentsOf: command.folder.appending(path: "log.jsonl"), encoding: .utf8)
+      #expect(log.contains(#""event":"goaway""#) && log.contains(#""last_stream":0,"reason":"IdleTimeout""#))
     }
   }
 

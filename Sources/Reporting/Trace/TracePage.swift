@@ -45,7 +45,9 @@ public struct TracePage: Sendable {
 
   /// What a page of a provider has of a trace: the course of time, and what is sent.
   var providerSections: [Section] {
-    [sending, connections, reconnects, batching, payloads, tokens, mix, damage, glossary.folded]
+    // A gateway knows no packets, and requests are not sent in batches.
+    let batching = report.perSegment.isEmpty && isOfRequests ? [] : [batching]
+    return [sending, connections, reconnects] + batching + [payloads, tokens, mix, damage, glossary.folded]
   }
 
   private var title: String {
