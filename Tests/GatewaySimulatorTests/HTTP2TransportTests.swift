@@ -172,6 +172,7 @@ struct HTTP2TransportTests {
     #expect(provider.client.isOpen)
     provider.client.send([0, 0, 9, 1, 4, 0, 0, 0, 9])
     gateway.leap(by: .seconds(1_000))
+    gateway.leap(by: .seconds(1_000))
     #expect(!provider.client.isOpen)
     #expect(gateway.end().http2?.unknown.accepted == 1)
   }
