@@ -139,7 +139,7 @@ package struct ServerSession: ~Copyable {
   /// Whether the client has begun a request, or a field block, and not ended it. O(n) in open streams.
   package var hasUnfinishedRequest: Bool { pending != nil || streams.hasOpenClient }
   /// The number of the stream in a slot; 0 if the slot is free.
-  package func stream(of slot: Int) -> UInt32 { streams[slot].number }
+  package func stream(of slot: Int) -> UInt32 { slot < streams.slots.count ? streams[slot].number : 0 }
 
   // MARK: input
 
@@ -236,6 +236,7 @@ package struct ServerSession: ~Copyable {
     fields = FieldList()
     if pending == nil { block = [] }
     if output.count == 0 { output = ByteWriter(capacity: 64) }
+    if blocked == 0 { (waiting, firstWaiting) = ([], 0) }
   }
 
   // MARK: ends
