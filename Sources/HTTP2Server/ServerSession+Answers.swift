@@ -43,14 +43,19 @@ extension ServerSession {
     return told
   }
 
-  /// Sends what the windows allow of an answer's content.
-  private mutating func send(_ slot: Int) {
+  /// Sends what the windows allow of an answer's content. If the connection's does not allow all, the stream waits in line
+  /// for it; if its own does not, for its own WINDOW_UPDATE.
+  mutating func send(_ slot: Int) {
     let number = streams[slot].number
     var rest = streams[slot].unsent
     while !rest.isEmpty {
       let count = min(rest.count, sendWindow, streams[slot].sendWindow, peer.maximumFrameSize)
       guard count > 0 else {
         streams[slot].unsent = rest
+        if sendWindow <= 0, !streams[slot].isWaiting {
+          streams[slot].isWaiting = true
+          waiting.append(number)
+        }
         return
       }
       let part = Array(rest.prefix(count))
@@ -66,7 +71,26 @@ extension ServerSession {
     finish(slot)
   }
 
-  /// Sends what waited for a window.
+  /// Sends what waited for the connection's window, in the order in which it waited: a WINDOW_UPDATE of one byte costs one
+  /// stream, and not all.
+  mutating func sendWaiting() {
+    while sendWindow > 0, firstWaiting < waiting.count {
+      let number = waiting[firstWaiting]
+      // It may have been reset, or have been sent for another reason.
+      if let slot = streams.slot(of: number), !streams[slot].unsent.isEmpty {
+        send(slot)
+        // The first stays the first.
+        if let slot = streams.slot(of: number), !streams[slot].unsent.isEmpty, sendWindow <= 0 { break }
+        if let slot = streams.slot(of: number) { streams[slot].isWaiting = false }
+      }
+      firstWaiting += 1
+    }
+    guard firstWaiting == waiting.count || firstWaiting > 1_024 else { return }
+    waiting.removeFirst(firstWaiting)
+    firstWaiting = 0
+  }
+
+  /// Sends what waited for any window, after all of them have changed. O(n log n) in open streams.
   mutating func sendBlocked() {
     guard blocked > 0, sendWindow > 0 else { return }
     for slot in streams.inOrder() where !streams[slot].unsent.isEmpty {

@@ -238,13 +238,14 @@ extension ServerSession {
     if number == 0 {
       sendWindow += increment
       guard sendWindow <= Self.largestWindow else { return fail(Violation(.windowOverflow)) }
+      sendWaiting()
     } else if let slot = streams.slot(of: number) {
       streams[slot].sendWindow += increment
       guard streams[slot].sendWindow <= Self.largestWindow else { return fail(.windowOverflow, onStream: number) }
+      if !streams[slot].unsent.isEmpty { send(slot) }
     } else if number > highest || number & 1 == 0 {
       return fail(Violation(.windowUpdateOnIdleStream, stream: number))
     }
-    if blocked > 0 { sendBlocked() }
     return nil
   }
 

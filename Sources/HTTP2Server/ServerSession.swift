@@ -63,6 +63,10 @@ package struct ServerSession: ~Copyable {
   var sendWindow = 65_535
   /// Streams whose answer waits for a window.
   var blocked = 0
+  /// Streams whose answer waits for the connection's window, in the order in which they began to wait; those before
+  /// `firstWaiting` do no more, and others may be closed.
+  var waiting: [UInt32] = []
+  var firstWaiting = 0
   /// The table's size that the client allows, if the next field block has to say so.
   var owedTableSize: Int?
   /// Whether WINDOW_UPDATE frames are sent.
@@ -135,7 +139,7 @@ package struct ServerSession: ~Copyable {
   /// Whether the client has begun a request, or a field block, and not ended it. O(n) in open streams.
   package var hasUnfinishedRequest: Bool { pending != nil || streams.hasOpenClient }
   /// The number of the stream in a slot; 0 if the slot is free.
-  package func stream(of slot: Int) -> UInt32 { streams[slot].number }
+  package func stream(of slot: Int) -> UInt32 { slot < streams.slots.count ? streams[slot].number : 0 }
 
   // MARK: input
 
@@ -232,6 +236,7 @@ package struct ServerSession: ~Copyable {
     fields = FieldList()
     if pending == nil { block = [] }
     if output.count == 0 { output = ByteWriter(capacity: 64) }
+    if blocked == 0 { (waiting, firstWaiting) = ([], 0) }
   }
 
   // MARK: ends
@@ -244,6 +249,11 @@ package struct ServerSession: ~Copyable {
   mutating func close(_ slot: Int, isReset: Bool = false) {
     if !streams[slot].unsent.isEmpty { blocked -= 1 }
     streams.close(slot, isReset: isReset)
+    // Closed streams stay in line until it is their turn, unless they are most of it.
+    if waiting.count - firstWaiting > 2 * streams.count + 1_024 {
+      waiting = waiting[firstWaiting...].filter { streams.slot(of: $0) != nil }
+      firstWaiting = 0
+    }
   }
 
   /// Ends the connection for a broken rule.

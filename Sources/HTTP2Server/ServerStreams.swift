@@ -19,6 +19,8 @@ struct OpenStream: Sendable {
   var sendWindow: Int
   /// The end of the answer, for which a window is too small.
   var unsent: ArraySlice<UInt8> = []
+  /// It is in line for the connection's window.
+  var isWaiting = false
 
   init(_ number: UInt32, sendWindow: Int) { (self.number, self.sendWindow) = (number, sendWindow) }
 }

@@ -94,8 +94,8 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var discarded = 0
     /// Notifications that never ended, which are in no other count.
     public var incomplete = 0
-    /// The part of `rejected` whose answer was cut: its content waited for the client's window when the client reset the
-    /// stream, or the connection ended.
+    /// The parts of `accepted` and `rejected` whose answer was cut behind its status: its content waited for the client's
+    /// window when the client reset the stream, or the connection ended; or a fault cut it.
     public var unanswered = 0
     /// The parts of `accepted`, `rejected` and `discarded` of which the provider was told nothing.
     public var unknown = Unknown()

@@ -266,7 +266,7 @@ struct HTTP2FaultTests {
     #expect(notice.effects == [.drain] && notice.takeCounts().goAways == 2)
 
     // A request that is not complete is above the last answered one, and dropped.
-    let answered = try conversation("goaway,last=answered,index=1,end=fin")
+    let answered = try conversation("goaway,last=answered,index=2,end=fin")
     let first = answered.push()
     answered.begin()
     answered.push()

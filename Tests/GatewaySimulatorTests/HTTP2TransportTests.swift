@@ -93,6 +93,19 @@ struct HTTP2TransportTests {
     #expect((http2.accepted, http2.unknown.accepted, http2.answers.isEmpty) == (1, 1, true))
   }
 
+  @Test("An answer that is due after its stream was reset, and the connection has given memory back") func forgotten()
+    throws
+  {
+    let gateway = try gateway("delay,time=10s,times=1")
+    let provider = try Provider(gateway)
+    provider.push()
+    provider.client.send([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8])
+    gateway.advance(by: .seconds(20))
+    provider.push()
+    #expect(provider.frames(.headers).map(\.stream) == [3])
+    #expect(gateway.end().http2?.unknown.accepted == 1)
+  }
+
   @Test("A close within an answer: FIN, and what still comes is counted until the peer closes too") func fin() throws {
     let gateway = try gateway("close,bytes=5")
     let provider = try Provider(gateway)
@@ -171,6 +184,7 @@ struct HTTP2TransportTests {
     gateway.leap(by: .seconds(1_000))
     #expect(provider.client.isOpen)
     provider.client.send([0, 0, 9, 1, 4, 0, 0, 0, 9])
+    gateway.leap(by: .seconds(1_000))
     gateway.leap(by: .seconds(1_000))
     #expect(!provider.client.isOpen)
     #expect(gateway.end().http2?.unknown.accepted == 1)

@@ -15,8 +15,8 @@ struct ServedCounts: Sendable {
   var offline = 0
   /// Notifications that never ended: they are in no other count.
   var incomplete = 0
-  /// The part of `accepted` and `rejected` whose answer was cut: its content waited for a window when the client
-  /// reset the stream, or the connection ended.
+  /// The part of `accepted` and `rejected` whose answer was cut behind its status: its content waited for a window when
+  /// the client reset the stream, or the connection ended; or a fault cut it.
   var unanswered = 0
   /// The parts of `accepted`, of the rejected and of `discarded` of which the provider was told nothing: no status, no
   /// refusal, no GOAWAY. Faults do that, and connections that end while answers wait.

@@ -118,7 +118,7 @@ extension Schema {
     Field("incomplete", .integer, "Notifications that never ended, which are in no other count."),
     Field(
       "unanswered", .integer,
-      "The part of `rejected` whose answer was cut: its content waited for the client's window when the stream or the connection ended."
+      "Notifications whose answer was cut behind its status: its content waited for the client's window when the stream or the connection ended, or a fault cut it."
     ),
     Field(
       "unknown",

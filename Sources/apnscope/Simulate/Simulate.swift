@@ -50,7 +50,8 @@ struct Simulate: AsyncParsableCommand {
 
       --http2 serves the HTTP/2 provider API, with the same devices, rules of --reject and ledger; without --gateway nothing \
       else. Documentation/http2-simulator.md has the order of its checks. Records are those of decode, fates are in fate \
-      and response records; one verdict, list and set of expectations is of both protocols.
+      and response records; one verdict, list and set of expectations is of both protocols. --http2-fault disturbs it: \
+      delays, silence, GOAWAY, refusals, resets, closes, wrong frames and answers; the ledger counts them.
 
       Times are written 250ms, 2s, 1m30s or 1h; bytes 4096, 64KiB or 1MB; shares 0.01 or 1%.
 

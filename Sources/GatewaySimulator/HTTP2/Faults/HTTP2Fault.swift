@@ -122,7 +122,7 @@ public struct HTTP2Fault: Sendable, Equatable {
     /// The token begins with these bytes.
     package var prefix: [UInt8] = []
     package var token: [UInt8]?
-    /// Numbers of notifications on their connection, from 0.
+    /// Numbers of notifications on their connection, from 0, in the order of their HEADERS.
     package var index: ClosedRange<Int>?
     /// Numbers of connections in the run, from 1.
     package var connection: ClosedRange<Int>?
