@@ -185,6 +185,10 @@ enum ControlDescription {
         [.init("devices", ["type": "array", "items": reference("NewDevice"), "maxItems": 1_000])],
         required: ["devices"])),
     .init("Rejection", rejection),
+    .init("HTTP2Fault", object([.init("fault", fault)], required: ["fault"])),
+    .init(
+      "HTTP2FaultState",
+      object([.init("fault", text), .init("hits", count), .init("left", count)], required: ["fault", "hits"])),
     .init(
       "RejectionState",
       object([
@@ -194,13 +198,23 @@ enum ControlDescription {
         .init("topic", text), .init("times", positive),
         .init("left", count),
       ])),
-    .init("Faults", object([.init("reject", list("RejectionState"))] + faults(ofAnswer: true))),
+    .init(
+      "Faults",
+      object(
+        [.init("reject", list("RejectionState")), .init("http2_fault", list("HTTP2FaultState"))]
+          + faults(ofAnswer: true))),
     .init(
       "FaultChanges",
       object(
-        [.init("reject", orNull(["type": "array", "items": reference("Rejection"), "maxItems": 1_000]))]
-          + faults(ofAnswer: false))),
+        [
+          .init("reject", orNull(["type": "array", "items": reference("Rejection"), "maxItems": 1_000])),
+          .init("http2_fault", orNull(["type": "array", "items": reference("HTTP2Fault"), "maxItems": 100])),
+        ] + faults(ofAnswer: false))),
   ]
+
+  private static let fault: JSONValue = described(
+    ["type": "string", "maxLength": .number("\(FaultDocument.longestFault)")],
+    "As --http2-fault has it: goaway,every=100 or silence,token=aa,times=1.")
 
   private static func described(_ schema: JSONValue, _ text: String) -> JSONValue {
     guard case .object(let members) = schema else { return schema }

@@ -268,7 +268,9 @@ extension ControlOperation {
 
   private static func state(_ service: ControlService) throws -> HTTPAnswer {
     let simulator = service.gateway.simulator
-    return try .json(FaultState(behavior: simulator.behavior, rejections: simulator.rejections))
+    return try .json(
+      FaultState(
+        behavior: simulator.behavior, rejections: simulator.rejections, disturbances: simulator.http2Faults))
   }
 
   private static let faults = [
@@ -301,6 +303,19 @@ extension ControlOperation {
       } catch let error as InvalidValue {
         throw ControlProblem(400, error.expected)
       }
+      var answer = try state(service)
+      answer.status = 201
+      return answer
+    },
+    ControlOperation(
+      method: "POST", path: "/faults/http2", name: "addHTTP2Fault",
+      summary:
+        "Adds a fault of HTTP/2 that is asked before all others, as --http2-fault has it: goaway,every=100 or silence,token=aa,times=1.",
+      body: "HTTP2Fault", answer: Answer(status: 201, text: "The faults after it.", schema: "Faults"),
+      problems: [409, 422]
+    ) { service, call in
+      let fault = try call.request.decoded(FaultDocument.Disturbance.self)
+      try await service.gateway.simulator.disturb(try fault.value)
       var answer = try state(service)
       answer.status = 201
       return answer

@@ -27,9 +27,18 @@ struct FaultDocument {
     var left: Int?
   }
 
+  /// A fault of HTTP/2, as text.
+  struct Disturbance: Codable {
+    var fault: String
+    /// How often it has hit, and the hits that are left, in answers.
+    var hits: Int?
+    var left: Int?
+  }
+
   /// The names of the members.
   enum Key: String, CodingKey, CaseIterable {
     case reject
+    case http2Fault = "http2_fault"
     case responseDelayMinS = "response_delay_min_s"
     case responseDelayMaxS = "response_delay_max_s"
     case responsePieces = "response_pieces"
@@ -59,6 +68,8 @@ struct FaultDocument {
   static let expectedList = "has to be a list of at most \(longestList)"
   /// The most characters of a reason.
   static let longestReason = 100
+  /// The most characters of a fault of HTTP/2.
+  static let longestFault = 1_000
   /// The most characters of a topic; certificates have fewer.
   static let longestTopic = 1_000
   static let expectedTopic = "has to be at most \(longestTopic) characters"
@@ -93,6 +104,7 @@ struct FaultChanges: Decodable, Sendable {
       changes.append { [setting] in $0[keyPath: path] = setting }
     }
     try read(.reject, [FaultDocument.Rule].self, \.rejections) { try list($0).map { try $0.rule } }
+    try read(.http2Fault, [FaultDocument.Disturbance].self, \.http2Faults) { try list($0).map { try $0.value } }
     try read(.responsePieces, [Int].self, \.response.pieces) { try list($0).map { try number($0, 1...6) } }
     try read(.responsePieceDelayS, Double.self, \.response.pieceDelay, time)
     try read(.responseIdentifier, Behavior.Response.Identifier.self, \.response.identifier) { $0 }
@@ -266,6 +278,34 @@ extension FaultDocument.Rule {
   }
 }
 
+extension FaultDocument.Disturbance {
+  private enum Key: String, CodingKey, CaseIterable { case fault, hits, left }
+
+  /// A request may have the members of an answer; hits begin anew.
+  init(from decoder: any Decoder) throws {
+    try decoder.requireKnown(Key.allCases.map(\.rawValue))
+    fault = try decoder.container(keyedBy: Key.self).decode(String.self, forKey: .fault)
+  }
+
+  /// Reads it.
+  var value: HTTP2Fault {
+    get throws(ControlProblem) {
+      guard fault.unicodeScalars.count <= FaultDocument.longestFault else {
+        throw ControlProblem(400, "a fault has to be at most \(FaultDocument.longestFault) characters")
+      }
+      let value: HTTP2Fault
+      do {
+        value = try HTTP2Fault(fault)
+      } catch {
+        throw ControlProblem(422, "\(error)")
+      }
+      // Whoever may ask the endpoint may not read the files of this machine.
+      guard value.file == nil else { throw ControlProblem(422, "a file of delays is named on the command line alone") }
+      return value
+    }
+  }
+}
+
 /// Tokens as text.
 enum TokenText {
   /// The most bytes of a token. Real ones have 32; changed devices and rules are kept.
@@ -321,12 +361,16 @@ extension Behavior.Response.Ending: Decodable {}
 struct FaultState: Encodable {
   let behavior: Behavior
   let rejections: [(rule: Behavior.RejectionRule, left: Int?)]
+  let disturbances: [(fault: HTTP2Fault, hits: Int, left: Int?)]
 
   func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: FaultDocument.Key.self)
     func seconds(_ time: Duration) -> Double { time / .seconds(1) }
     let (response, reading, connection) = (behavior.response, behavior.reading, behavior.connection)
     try container.encode(rejections.map { FaultDocument.Rule($0.rule, left: $0.left) }, forKey: .reject)
+    try container.encode(
+      disturbances.map { FaultDocument.Disturbance(fault: "\($0.fault)", hits: $0.hits, left: $0.left) },
+      forKey: .http2Fault)
     try container.encode(seconds(response.delay.lowerBound), forKey: .responseDelayMinS)
     try container.encode(seconds(response.delay.upperBound), forKey: .responseDelayMaxS)
     try container.encode(response.pieces, forKey: .responsePieces)

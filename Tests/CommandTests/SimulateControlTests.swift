@@ -306,7 +306,7 @@ struct SimulateControlTests {
   @Test("Each fault has the name of the option that it begins with, and a unit behind it")
   func names() throws {
     try Command.inFolder { command in
-      let options = Set(try command.run("simulate", "--help").output.matches(of: #/--([a-z-]+)/#).map { $0.1 })
+      let options = Set(try command.run("simulate", "--help").output.matches(of: #/--([a-z0-9-]+)/#).map { $0.1 })
       let gateway = try ControlledGateway(in: command)
       let names = try gateway.get("/faults").object().keys
       #expect(names.count > 15)

@@ -310,6 +310,34 @@ struct SimulateHTTP2ObserverTests {
     }
   }
 
+  @Test("Faults of HTTP/2 are added and replaced while the gateway runs, told with their hits, and gone with a reset")
+  func faults() throws {
+    try Command.inFolder { command in
+      let gateway = try ControlledGateway(["--http2", "127.0.0.1:0"], in: command)
+      let port = try Self.port(gateway)
+      #expect(
+        try gateway.ask("POST", "/faults/http2", #"{"fault": "answer,status=599,token=aa,times=1"}"#).status == 201)
+      #expect(try push(port, "aa", in: command).hasPrefix("HTTP/2 599"))
+      #expect(try push(port, "aa", in: command).hasPrefix("HTTP/2 200"))
+      let faults = try #require(try gateway.get("/faults").object()["http2_fault"] as? [[String: Any]])
+      #expect(faults.count == 1 && faults[0]["hits"] as? Int == 1 && faults[0]["left"] as? Int == 0)
+      #expect((faults[0]["fault"] as? String)?.hasPrefix("answer,") == true)
+      for wrong in ["nonsense", "delay,file=/etc/passwd"] {
+        #expect(try gateway.ask("POST", "/faults/http2", #"{"fault": "\#(wrong)"}"#).status == 422, "\(wrong)")
+      }
+      let change = #"{"http2_fault": [{"fault": "delay,time=300ms"}]}"#
+      #expect(try gateway.ask("PATCH", "/faults", change).status == 200)
+      let began = ContinuousClock.now
+      #expect(try push(port, "bb", in: command).hasPrefix("HTTP/2 200"))
+      #expect(ContinuousClock.now - began >= .milliseconds(300))
+      // It is listed, whether or not its answer is there.
+      #expect(try gateway.wait(1, "&token=bb").notifications().first?["fate"] as? String == "accepted")
+      #expect(try gateway.ask("POST", "/reset").status == 204)
+      #expect((try gateway.get("/faults").object()["http2_fault"] as? [Any])?.isEmpty == true)
+      _ = try gateway.stop()
+    }
+  }
+
   @Test("After a reset a connection that stays open is listed and judged, although its fields refer to earlier ones")
   func resetOfOpenConnection() throws {
     try Command.inFolder { command in
