@@ -3,7 +3,8 @@
 
 extension RunResult {
   private enum CodingKeys: String, CodingKey {
-    case schema, kind, measuredBy, started, environment, labels, plan, replay, verdict, interrupted, merged, measuredS
+    case schema, kind, measuredBy, started, start, environment, labels, plan, replay, verdict, interrupted, merged,
+      measuredS
     case notifications, sendings, schedule, topics, rates, errorResponses, answers, feedback, connections, latency,
       batches
     case lossWindow, series, bins, phases, stalls, timeline, resources, warnings
@@ -15,6 +16,7 @@ extension RunResult {
     kind = try container.decode(String.self, forKey: .kind)
     measuredBy = try container.decodeIfPresent(Int.self, forKey: .measuredBy)
     started = try container.decode(String.self, forKey: .started)
+    start = try container.decodeIfPresent(Start.self, forKey: .start)
     environment = try container.decode(Environment.self, forKey: .environment)
     labels = try container.decodeIfPresent([String: String].self, forKey: .labels)
     plan = try container.decode([String: PlanValue].self, forKey: .plan)
@@ -50,6 +52,7 @@ extension RunResult {
     try container.encode(kind, forKey: .kind)
     try container.encodeIfPresent(measuredBy, forKey: .measuredBy)
     try container.encode(started, forKey: .started)
+    try container.encodeIfPresent(start, forKey: .start)
     try container.encode(environment, forKey: .environment)
     try container.encodeIfPresent(labels, forKey: .labels)
     try container.encode(plan, forKey: .plan)

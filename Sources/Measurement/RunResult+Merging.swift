@@ -42,6 +42,7 @@ extension RunResult {
   /// - Invariants and thresholds are evaluated again; an invariant that fails in a part stays failed, even if another
   ///   part's numbers compensate. Missing parts are a failed invariant as well. The limit is the generator if it was
   ///   any part's, otherwise the gateway if it was any part's.
+  /// - The start is that of all parts, if all were to begin at the same time: the latest, with all missed notifications.
   /// - The environment and the plan are those of the first part, with all hosts and segments. Labels are those that all
   ///   parts have.
   ///
@@ -65,6 +66,7 @@ extension RunResult {
     let interruptions = results.compactMap(\.interrupted)
     merged.interrupted = interruptions.first { $0.cause == .lost } ?? interruptions.first
     merged.started = results.map(\.started).min() ?? ""
+    merged.start = joined(results.map(\.start))
     merged.labels = commonLabels(of: results)
     merged.merged = together(results)
     let longest = results.map(\.measuredS).max() ?? 0

@@ -13,6 +13,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var measuredBy: Int?
   /// The time of the start in UTC, RFC 3339.
   public var started = ""
+  /// The planned and the actual start of the schedule; `nil` when it began as soon as the connections were made.
+  public var start: Start?
   /// The generator's machine and software.
   public var environment = Environment()
   /// The user's labels: values by name (`RunLabel`); `nil` without any.

@@ -122,6 +122,11 @@ struct MergedFieldsTests {
   private static func part(_ number: Int) -> RunResult {
     var part = RunResult()
     (part.measuredBy, part.started) = (2, "2026-01-02T03:04:05.000Z")
+    var start = RunResult.Start()
+    (start.planned, start.actual) = ("2026-01-02T03:04:06.000Z", "2026-01-02T03:04:06.00\(number)Z")
+    (start.lateS, start.missed) = (Double(number), number)
+    (start.clockSynchronised, start.clockErrorS) = (number == 1, Double(number))
+    part.start = start
     part.environment = environment(number)
     part.plan = ["segment": .text("\(number)/2"), "connections": .number(Double(number))]
     part.replay = .init()
@@ -192,7 +197,8 @@ struct MergedFieldsTests {
     let same = Set(Self.same(Self.part(1), Self.part(2)))
     // What has to be the same in parts of one load, or has one value only.
     let mayBe = [
-      ".schema", ".kind", ".measuredBy", ".started", ".interrupted.cause", ".merged.together", ".phases.name",
+      ".schema", ".kind", ".measuredBy", ".started", ".start.planned", ".interrupted.cause", ".merged.together",
+      ".phases.name",
       ".phases.rates.basis", ".topics.topic", ".topics.share",
     ]
     #expect(same.subtracting(mayBe) == [], "set these in the parts")
@@ -215,7 +221,9 @@ struct MergedFieldsTests {
   /// By the names in JSON, with those of lists' elements behind the lists'; the longest beginning counts.
   private static let rules: [String: Rule] = [
     "": .sum,
-    "schema": .first, "kind": .first, "measured_by": .first, "started": .first, "environment": .first,
+    "schema": .first, "kind": .first, "measured_by": .first, "started": .first,
+    "start.planned": .first, "start.actual": .anew, "start.late_s": .largest, "start.clock_synchronised": .anew,
+    "start.clock_error_s": .largest, "environment": .first,
     "environment.hosts": .all, "plan": .first, "plan.segment": .anew, "replay": .first, "verdict": .anew,
     "interrupted": .first, "labels.both": .first, "labels.number": .dropped, "merged": .anew, "measured_s": .largest,
     "topics.topic": .first, "topics.share": .first, "rates": .anew, "bins": .dropped,

@@ -33,6 +33,9 @@ extension Schema {
     Field("kind", .word("load"), "Which document it is."),
     Field("measured_by", .integer, "How the figures are computed: 2.", since: "0.2"),
     Field("started", .time, "When the run began; of a merged result, when its first part did."),
+    Field(
+      "start", .object(start), "The planned and the actual start of the schedule.",
+      when: "it was to begin at a time of day (`--start-at`), and all merged parts at the same", since: "0.3"),
     Field("environment", .environment, "The generator's machine and software."),
     Field(
       "labels", .map(key: .text, value: .text),
@@ -190,6 +193,25 @@ extension Schema {
     Field(
       "to_s", .number, "When it ends; before `from_s` when there is no such time.", unit: .unixSeconds,
       when: "all documents have it"),
+  ]
+
+  private static let start: [Field] = [
+    Field("planned", .time, "When the schedule was to begin."),
+    Field(
+      "actual", .time, "When it began, by the machine's clock; of a merged result the latest.", when: "it began"),
+    Field(
+      "late_s", .number, "From the planned to the actual time; of a merged result the most.", unit: .seconds,
+      when: "it began"),
+    Field(
+      "missed", .integer, "Due before a run that was late began (`late = \"skip\"`); a part of `schedule.skipped`.",
+      when: "it began"),
+    Field(
+      "clock_synchronised", .boolean,
+      "Whether the system says that its clock is kept near to UTC; of a merged result, whether all do.",
+      when: "the system tells it"),
+    Field(
+      "clock_error_s", .number, "The clock's largest error, as the system tells it; of a merged result the largest.",
+      unit: .seconds, when: "the clock is synchronised"),
   ]
 
   private static let schedule: [Field] = [
