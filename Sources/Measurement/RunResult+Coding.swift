@@ -4,7 +4,7 @@
 extension RunResult {
   private enum CodingKeys: String, CodingKey {
     case schema, kind, measuredBy, started, start, environment, labels, plan, replay, verdict, interrupted, merged,
-      measuredS
+      parts, measuredS
     case notifications, sendings, schedule, topics, rates, errorResponses, answers, feedback, connections, latency,
       batches
     case lossWindow, series, bins, phases, stalls, timeline, resources, warnings
@@ -24,6 +24,7 @@ extension RunResult {
     verdict = try container.decode(Verdict.self, forKey: .verdict)
     interrupted = try container.decodeIfPresent(Interruption.self, forKey: .interrupted)
     merged = try container.decodeIfPresent(Merged.self, forKey: .merged)
+    parts = try container.decodeIfPresent([Segment].self, forKey: .parts)
     measuredS = try container.decode(Double.self, forKey: .measuredS)
     notifications = try container.decode(Notifications.self, forKey: .notifications)
     sendings = try container.decode(Sendings.self, forKey: .sendings)
@@ -60,6 +61,7 @@ extension RunResult {
     try container.encode(verdict, forKey: .verdict)
     try container.encodeIfPresent(interrupted, forKey: .interrupted)
     try container.encodeIfPresent(merged, forKey: .merged)
+    try container.encodeIfPresent(parts, forKey: .parts)
     try container.encode(measuredS, forKey: .measuredS)
     try container.encode(notifications, forKey: .notifications)
     try container.encode(sendings, forKey: .sendings)

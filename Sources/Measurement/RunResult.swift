@@ -29,6 +29,9 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var interrupted: Interruption?
   /// How far the parts of a merged result overlap in time; absent in a single run's result.
   public var merged: Merged?
+  /// The runs that a merged result is of, by segment; `nil` in a single run's result, and in documents from before they
+  /// were listed.
+  public var parts: [Segment]?
   /// The length of the measured phase in seconds, by which rates are divided; 0 if the run did not reach it, or if the
   /// parts of a merged result did not run together.
   public var measuredS = 0.0

@@ -177,6 +177,10 @@ struct MergedFieldsTests {
     (part.resources.cpuUserS, part.resources.cpuSystemS) = (Double(number), Double(number))
     (part.resources.maxRssBytes, part.resources.loopLagUs) = (number, histogram(.microseconds, number))
     part.warnings = ["warning \(number)"]
+    var segment = RunResult.Segment(part)
+    segment.clockOffsetS = Double(number)
+    (segment.cpuCores, segment.sendLagP99Us) = (Double(number), number)
+    part.parts = [segment]
     return part
   }
 
@@ -199,7 +203,7 @@ struct MergedFieldsTests {
     let mayBe = [
       ".schema", ".kind", ".measuredBy", ".started", ".start.planned", ".interrupted.cause", ".merged.together",
       ".phases.name",
-      ".phases.rates.basis", ".topics.topic", ".topics.share",
+      ".phases.rates.basis", ".topics.topic", ".topics.share", ".parts.started", ".parts.interrupted.cause",
     ]
     #expect(same.subtracting(mayBe) == [], "set these in the parts")
     #expect(Self.same(RunResult(), RunResult()).count > 30)
@@ -225,7 +229,8 @@ struct MergedFieldsTests {
     "start.planned": .first, "start.actual": .anew, "start.late_s": .largest, "start.clock_synchronised": .anew,
     "start.clock_error_s": .largest, "environment": .first,
     "environment.hosts": .all, "plan": .first, "plan.segment": .anew, "replay": .first, "verdict": .anew,
-    "interrupted": .first, "labels.both": .first, "labels.number": .dropped, "merged": .anew, "measured_s": .largest,
+    "interrupted": .first, "labels.both": .first, "labels.number": .dropped, "merged": .anew, "parts": .all,
+    "measured_s": .largest,
     "topics.topic": .first, "topics.share": .first, "rates": .anew, "bins": .dropped,
     "feedback.prunes": .anew, "feedback.tokens": .dropped, "feedback.listed_tokens": .dropped,
     "series.t_s": .anew, "series.send_lag_p99_us": .largest, "series.loop_lag_p99_us": .largest,

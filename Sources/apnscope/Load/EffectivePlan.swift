@@ -188,6 +188,16 @@ struct EffectivePlan {
 
   var values: [String: RunResult.PlanValue] { Dictionary(settings.map { ($0.name, $0.value) }) { $1 } }
 
+  /// The plan file of a trial of a search: of the whole stream, whoever sends it, with the trial's own pace.
+  var trial: String {
+    let kept = settings.filter { !["segment", "of_whole"].contains($0.name) }
+    var trial = EffectivePlan(kept)
+    trial.add("of_whole", .flag(true))
+    return trial.toml + "\n"
+  }
+
+  private init(_ settings: [Setting]) { self.settings = settings }
+
   /// The plan as a plan file, with defaults and derived values as comments.
   var toml: String {
     settings.map { setting in
