@@ -136,6 +136,19 @@ struct PlannedStartTests {
     #expect(outcome.books.accepted == 4_000)
   }
 
+  @Test("Who is ready in time and wakes a little late sends what was due meanwhile; who wakes much later is late")
+  func wakesLate() throws {
+    for (delay, isLate) in [(0.4, false), (2.0, true)] {
+      let run = try run(startsIn: 3, isLate ? .skip : .fail)
+      run.at(.milliseconds(2_990)) { $0.environment.stop(for: .seconds(delay)) }
+      let outcome = try run.run()
+      expectBalance(outcome, run.environment.books)
+      let missed = outcome.books.skipped
+      #expect(isLate ? missed > 1_900 : missed == 0, "\(missed) missed")
+      #expect(outcome.books.generated + missed == 4_000)
+    }
+  }
+
   @Test("A clock that is not synchronised is a warning, and an unknown state is absent")
   func clockState() throws {
     for (state, isWarned) in [(SystemClockState(isSynchronised: false, maximumErrorS: 16), true), (nil, false)] {

@@ -192,7 +192,7 @@ public final class LoadRunner: Sendable {
     _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async throws -> LoadOutcome.GivingUp? {
     let total = plan.connections.count
-    if let start = plan.start { try check(start, context) }
+    if let start = plan.start { try check(start, context, PlannedStart.tolerance) }
     await loopRunners.each { $0.openAll() }
     // The time in which this process is stopped does not count.
     var (waited, last): (Int64, Int64) = (0, context.clock())
@@ -233,18 +233,20 @@ public final class LoadRunner: Sendable {
   ) async throws -> Waiting {
     notices.waiting(until: start.time, from: context.timeOfDay())
     let connected = context.clock()
+    let isInTime = context.timeOfDay() <= start.time
+    let tolerance = isInTime ? PlannedStart.tolerableDelay : PlannedStart.tolerance
     while !isStopped.load(ordering: .relaxed) {
       // Asked each time: the clock may be set meanwhile.
       let left = start.time - context.timeOfDay()
       guard left > 0 else {
-        try check(start, context)
+        try check(start, context, tolerance)
         // Of one moment, as far as two readings can be.
         let (now, late) = (context.clock(), context.timeOfDay() - start.time)
         let schedule = now - late
         return .begins(
           Beginning(
             schedule: schedule, run: schedule >= connected ? schedule : now,
-            leavesOut: late > PlannedStart.tolerance.nanoseconds))
+            leavesOut: late > tolerance.nanoseconds))
       }
       await context.sleep(.nanoseconds(min(left, 5_000_000)))
       let tally = await recorder.step()
@@ -257,9 +259,9 @@ public final class LoadRunner: Sendable {
   }
 
   /// Throws when a start has passed, and what was due then cannot be left out.
-  private func check(_ start: PlannedStart, _ context: RunContext) throws {
+  private func check(_ start: PlannedStart, _ context: RunContext, _ tolerance: Duration) throws {
     let late = context.timeOfDay() - start.time
-    guard late > PlannedStart.tolerance.nanoseconds else { return }
+    guard late > tolerance.nanoseconds else { return }
     let planned = "the schedule was to begin at \(rfc3339(start.time)), \(seconds(late)) ago"
     switch start.late {
     case .fail: throw Failure.late("late: \(planned)")

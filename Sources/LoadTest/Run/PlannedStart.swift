@@ -21,6 +21,9 @@ public struct PlannedStart: Sendable, Equatable {
 
   /// How late a run may begin before it is late. It sends what was due meanwhile at once.
   package static let tolerance = LoadPlan.lateness
+  /// How late a run may wake that was ready in time: a busy machine is late by tenths of a second, and what was due
+  /// meanwhile is sent. Later, its process was stopped, or its clock was set.
+  package static let tolerableDelay = Duration.seconds(1)
 }
 
 /// When the schedule of a run began.
