@@ -53,7 +53,7 @@ struct LoadTogetherTests {
       #expect(results.map(\.connections.asked) == [2, 2, 1, 1])
       for result in results {
         #expect(result.plan["count"] == .number(4_001) && result.plan["connections"] == .number(6))
-        #expect((result.start?.lateS ?? 1) < 0.1 && result.start?.missed == 0)
+        #expect((result.start?.lateS ?? 9) < 1.5 && result.start?.missed == 0)
       }
       #expect(results.map(\.sendings.accepted).reduce(0, +) == ledger.gateway.accepted)
       #expect(ledger.gateway.accepted + ledger.gateway.rejected.values.reduce(0, +) >= 4_001)

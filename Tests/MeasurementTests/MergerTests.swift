@@ -61,7 +61,8 @@ struct MergerTests {
     let cut = random.number(1...parts.count - 1)
     let mixed = parts.shuffled(using: &random)
     let halves = [Array(mixed[..<cut]), Array(mixed[cut...])]
-    var stepwise = try Self.merge(halves.enumerated().map { .init("half \($0)", try Self.merge($1)) })
+    var stepwise = try Self.merge(
+      halves.enumerated().map { $1.count == 1 ? $1[0] : .init("half \($0)", try Self.merge($1)) })
     // Merging a merged result alone changes nothing.
     #expect(try Self.merge([.init("whole", whole)]) == whole)
     func near(_ a: Double?, _ b: Double?) -> Bool {

@@ -243,10 +243,10 @@ public final class LoadRunner: Sendable {
         // Of one moment, as far as two readings can be.
         let (now, late) = (context.clock(), context.timeOfDay() - start.time)
         let schedule = now - late
+        let leavesOut = late > tolerance.nanoseconds
         return .begins(
           Beginning(
-            schedule: schedule, run: schedule >= connected ? schedule : now,
-            leavesOut: late > tolerance.nanoseconds))
+            schedule: schedule, run: schedule >= connected && !leavesOut ? schedule : now, leavesOut: leavesOut))
       }
       await context.sleep(.nanoseconds(min(left, 5_000_000)))
       let tally = await recorder.step()

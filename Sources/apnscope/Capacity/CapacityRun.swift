@@ -117,6 +117,8 @@ struct CapacityRun {
     ) { plan in
       var load = try Load.parse(["--plain"])
       (load.target, load.workload, load.connections) = (command.target, command.workload, command.connections)
+      load.pace.duration = TimeSpan(plan.duration)
+      load.pace.rate = TrialCommand.rate(plan).flatMap { Rate(argument: "\($0)/s") }
       return EffectivePlan(load, plan).trial
     }
   }

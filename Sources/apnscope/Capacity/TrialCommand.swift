@@ -79,7 +79,7 @@ struct TrialCommand: Sendable {
     return zip(Self.variables, values).map { "\(Self.prefix)\($0.0)=\($1)" }
   }
 
-  private static func rate(_ load: LoadPlan) -> Double? {
+  static func rate(_ load: LoadPlan) -> Double? {
     guard case .scheduled(let schedule, _) = load.pace else { return nil }
     return schedule.rate(at: 0)
   }
