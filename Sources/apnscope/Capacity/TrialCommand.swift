@@ -61,7 +61,7 @@ struct TrialCommand: Sendable {
     do {
       result = try ResultDocument.read(output)
     } catch {
-      throw Failure(description: "trial \(number): \(error)")
+      throw Failure(description: "trial \(number): \(output): \(error.text)")
     }
     if let reason = Self.mismatch(result, load) { throw Failure(description: "trial \(number): \(output): \(reason)") }
     return result
