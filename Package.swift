@@ -53,6 +53,7 @@ let package = Package(
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CBuild"),
+    .systemLibrary(name: "CClock"),
     // Headers of Debian's libtomlplusplus-dev, compiled here.
     .target(name: "CTOML"),
     .systemLibrary(name: "CPrefetch"),
@@ -93,7 +94,8 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
-      name: "Measurement", dependencies: ["Bytes", .product(name: "Histogram", package: "hdrhistogram-swift")],
+      name: "Measurement",
+      dependencies: ["Bytes", "CClock", .product(name: "Histogram", package: "hdrhistogram-swift")],
       swiftSettings: settings),
 
     .target(name: "OutputSchema", swiftSettings: settings),

@@ -42,6 +42,14 @@ public struct LoadPlan: Sendable {
     public init() {}
   }
 
+  /// The numbers of a whole stream that its segments divide among them.
+  public struct Whole: Sendable, Equatable {
+    /// The number of connections of all segments.
+    public let connections: Int
+    /// The number of notifications of all segments; `nil`: all that are due.
+    public let count: Int?
+  }
+
   /// The number of connections, their lifetimes, and how they are reopened.
   public struct Connections: Sendable {
     /// The number of connections, at least 1.
@@ -76,6 +84,11 @@ public struct LoadPlan: Sendable {
   /// The topics whose payloads `workload` lists, each of which goes over connections of its own, with a certificate for
   /// it: at most `maximumTopics`, and no more than connections. Empty: all payloads go over all connections.
   public var topics: [String] = []
+  /// When the schedule begins; `nil`: as soon as the connections are made.
+  public var start: PlannedStart?
+  /// The plan of the whole stream, if this is one of its segments, which sends its own notifications when they are due
+  /// by the whole's `pace`. `takeSegment()` sets it.
+  public internal(set) var whole: Whole?
   /// Recorded notifications, which are sent instead of those of the workload.
   public var replay: Replay?
   /// When each notification is due.

@@ -16,6 +16,8 @@ struct LoadTally: Sendable {
   var abandonedOpen = 0
   /// Notifications that were due and not generated, because they would have been late.
   var skipped = 0
+  /// The part of `skipped` that was due before a start that was late.
+  var missed = 0
   /// Notifications that were due and not generated, because the run ended before a connection had room.
   var unsent = 0
 
@@ -126,6 +128,7 @@ struct LoadTally: Sendable {
   static var counters: [WritableKeyPath<LoadTally, Int>] {
     [
       \.generated, \.accepted, \.rejected, \.unknown, \.abandoned, \.abandonedOpen, \.pruned, \.prunedOpen, \.skipped,
+      \.missed,
       \.unsent, \.listed.written, \.listed.rejected, \.listed.discarded, \.listed.otherRejected,
       \.sendings.written, \.sendings.resent,
       \.sendings.accepted, \.sendings.rejected, \.sendings.discarded, \.sendings.unknown, \.sendings.proofsAsked,

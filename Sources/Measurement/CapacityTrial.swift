@@ -102,8 +102,11 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var cpuCores = 0.0
   public var availableCores = 1
   /// Share of the time in which the generator's threads were runnable and had no processor, because other processes
-  /// ran.
-  public var waitedShare = 0.0
+  /// ran; absent for trials of a command, whose results do not tell it.
+  public var waitedShare: Double? = 0.0
+  /// The side that kept the rate from being higher, by the result of a trial's command: the generator's, if it was so in
+  /// any segment; absent for trials of this process.
+  public var limitedBy: RunResult.Verdict.Limit?
   public var cpuPerNotificationUs: Double?
   public var maxRssBytes = 0
 

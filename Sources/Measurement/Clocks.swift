@@ -1,3 +1,4 @@
+import CClock
 import Glibc
 
 /// Time that passes evenly, from a beginning that means nothing: for measuring and waiting.
@@ -14,6 +15,29 @@ package struct WallClock: Sendable {
   package init(nanoseconds: @escaping @Sendable () -> Int64) { self.nanoseconds = nanoseconds }
 
   package static let system = WallClock { systemTime(CLOCK_REALTIME) }
+}
+
+/// The kernel's knowledge of its clock: whether a time service, such as chrony, keeps it near to UTC.
+package struct SystemClockState: Sendable, Equatable {
+  package let isSynchronised: Bool
+  /// The largest error that the time service expects, in seconds; `nil` when the clock is not synchronised.
+  package let maximumErrorS: Double?
+
+  package init(isSynchronised: Bool, maximumErrorS: Double? = nil) {
+    (self.isSynchronised, self.maximumErrorS) = (isSynchronised, isSynchronised ? maximumErrorS : nil)
+  }
+
+  /// The state now; `nil` where the system tells none, as in some containers.
+  package static func now() -> SystemClockState? {
+    var status: Int32 = 0
+    var error = 0
+    // Safe: both live through the call.
+    let result = unsafe apnscope_clock_state(&status, &error)
+    guard result >= 0 else { return nil }
+    return SystemClockState(
+      isSynchronised: result != apnscope_clock_error && status & apnscope_clock_unsynchronised == 0,
+      maximumErrorS: Double(error) / 1e6)
+  }
 }
 
 /// Processor time, which passes only while something runs, however busy the machine is.

@@ -1,6 +1,7 @@
 /// Books of several gateways that shared a load.
 extension Ledger {
-  /// Adds the counts of all ledgers; connections are listed in the order of the ledgers. Several have no verdict.
+  /// Adds the counts of all ledgers; connections are listed in the order in which they ended, at most 100,000. Several
+  /// have no verdict.
   ///
   /// Counts stay at the end of their range instead of going beyond it.
   public static func merging(_ ledgers: [Ledger]) -> Ledger? {
@@ -10,10 +11,17 @@ extension Ledger {
       // Notifications that one gateway discarded may have been sent again to another.
       (merged.verdict, merged.expectations) = (nil, nil)
     }
+    merged.connections.sort { ($0.closed, $0.opened, $0.client) < ($1.closed, $1.opened, $1.client) }
+    let left = max(0, merged.connections.count - maximumConnections)
+    merged.connections.removeLast(left)
+    merged.connectionsOmitted = sum(merged.connectionsOmitted, left)
     merged.started = ledgers.map(\.started).min() ?? ""
     merged.ended = ledgers.map(\.ended).max() ?? ""
     return merged
   }
+
+  /// The most connections that are listed of several ledgers; further ones are counted.
+  private static let maximumConnections = 100_000
 
   private static let counts: [WritableKeyPath<Ledger, Int> & Sendable] = [
     \.gateway.connections, \.gateway.handshakes, \.gateway.resumed, \.gateway.handshakeFailures, \.gateway.refused,
@@ -37,6 +45,9 @@ extension Ledger {
       payloads.lint.merge(others.lint, uniquingKeysWith: sum)
       self.payloads = payloads
     }
+    if let others = other.http2 {
+      if http2 == nil { http2 = others } else { http2?.add(others) }
+    }
     if let others = other.records {
       var records = records ?? Records()
       records.notifications = sum(records.notifications, others.notifications)
@@ -45,5 +56,41 @@ extension Ledger {
       self.records = records
     }
     connections += other.connections
+  }
+}
+
+extension Ledger.HTTP2 {
+  /// The most provider tokens that are listed of several ledgers; further ones are counted.
+  private static let maximumTokens = 1_000
+
+  private static let counts: [WritableKeyPath<Self, Int> & Sendable] = [
+    \.connections, \.received, \.accepted, \.rejected, \.discarded, \.incomplete, \.unanswered, \.otherRequests,
+    \.goaways, \.resetsSent, \.resetsReceived, \.pings, \.providerTokensOmitted, \.providerTokenRenewals,
+  ]
+
+  fileprivate mutating func add(_ other: Self) {
+    for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
+    answers.merge(other.answers, uniquingKeysWith: sum)
+    violations.merge(other.violations, uniquingKeysWith: sum)
+    floods.merge(other.floods, uniquingKeysWith: sum)
+    // A provider shows the same token to several gateways.
+    for token in other.providerTokens {
+      if let index = providerTokens.firstIndex(where: { $0.isSame(as: token) }) {
+        providerTokens[index].connections = sum(providerTokens[index].connections, token.connections)
+        providerTokens[index].ageS = min(providerTokens[index].ageS, token.ageS)
+      } else {
+        providerTokens.append(token)
+      }
+    }
+    providerTokens.sort { ($0.issuedAt, $0.keyID, $0.teamID) < ($1.issuedAt, $1.keyID, $1.teamID) }
+    let left = max(0, providerTokens.count - Self.maximumTokens)
+    providerTokens.removeLast(left)
+    providerTokensOmitted = sum(providerTokensOmitted, left)
+  }
+}
+
+extension Ledger.HTTP2.ProviderToken {
+  fileprivate func isSame(as other: Self) -> Bool {
+    (keyID, teamID, issuedAt) == (other.keyID, other.teamID, other.issuedAt)
   }
 }

@@ -3,7 +3,8 @@
 
 extension RunResult {
   private enum CodingKeys: String, CodingKey {
-    case schema, kind, measuredBy, started, environment, labels, plan, replay, verdict, interrupted, merged, measuredS
+    case schema, kind, measuredBy, started, start, environment, labels, plan, replay, verdict, interrupted, merged,
+      parts, measuredS
     case notifications, sendings, schedule, topics, rates, errorResponses, answers, feedback, connections, latency,
       batches
     case lossWindow, series, bins, phases, stalls, timeline, resources, warnings
@@ -15,6 +16,7 @@ extension RunResult {
     kind = try container.decode(String.self, forKey: .kind)
     measuredBy = try container.decodeIfPresent(Int.self, forKey: .measuredBy)
     started = try container.decode(String.self, forKey: .started)
+    start = try container.decodeIfPresent(Start.self, forKey: .start)
     environment = try container.decode(Environment.self, forKey: .environment)
     labels = try container.decodeIfPresent([String: String].self, forKey: .labels)
     plan = try container.decode([String: PlanValue].self, forKey: .plan)
@@ -22,6 +24,7 @@ extension RunResult {
     verdict = try container.decode(Verdict.self, forKey: .verdict)
     interrupted = try container.decodeIfPresent(Interruption.self, forKey: .interrupted)
     merged = try container.decodeIfPresent(Merged.self, forKey: .merged)
+    parts = try container.decodeIfPresent([Segment].self, forKey: .parts)
     measuredS = try container.decode(Double.self, forKey: .measuredS)
     notifications = try container.decode(Notifications.self, forKey: .notifications)
     sendings = try container.decode(Sendings.self, forKey: .sendings)
@@ -50,6 +53,7 @@ extension RunResult {
     try container.encode(kind, forKey: .kind)
     try container.encodeIfPresent(measuredBy, forKey: .measuredBy)
     try container.encode(started, forKey: .started)
+    try container.encodeIfPresent(start, forKey: .start)
     try container.encode(environment, forKey: .environment)
     try container.encodeIfPresent(labels, forKey: .labels)
     try container.encode(plan, forKey: .plan)
@@ -57,6 +61,7 @@ extension RunResult {
     try container.encode(verdict, forKey: .verdict)
     try container.encodeIfPresent(interrupted, forKey: .interrupted)
     try container.encodeIfPresent(merged, forKey: .merged)
+    try container.encodeIfPresent(parts, forKey: .parts)
     try container.encode(measuredS, forKey: .measuredS)
     try container.encode(notifications, forKey: .notifications)
     try container.encode(sendings, forKey: .sendings)

@@ -8,16 +8,15 @@ struct Missing {
   private var lost: [String] = []
   private let unreadable: [String]
 
-  init(_ parts: [RunResult.Part], unreadable: [String]) {
+  init(_ parts: [PartBrief], unreadable: [String]) {
     self.unreadable = unreadable
-    for part in parts where part.result.interrupted?.cause == .lost {
+    for part in parts where part.isLost {
       // A merged result names the runs itself.
-      let named = part.result.warnings.filter { $0.hasSuffix(Self.lostRun) }
+      let named = part.warnings.filter { $0.hasSuffix(Self.lostRun) }
       if named.isEmpty { lost.append("\(part.name)\(Self.lostRun)") } else { lost += named }
     }
     for part in parts {
-      var text = "1/1"
-      if case .text(let named) = part.result.plan["segment"] { text = named }
+      let text = part.segment ?? "1/1"
       guard let of = Segments(text) else {
         misfits.append("\(part.name): '\(text)' is not a segment")
         continue

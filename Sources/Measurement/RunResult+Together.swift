@@ -26,11 +26,10 @@ extension RunResult {
   /// Share of the shortest measured phase.
   static let leastOverlap = 0.9
 
-  /// How far the results overlap; `nil` for a single run.
-  static func together(_ results: [RunResult]) -> Merged? {
-    guard results.count > 1 || results.first?.merged != nil else { return nil }
+  /// How far measured phases overlap; `nil` for that of a single run.
+  static func together(_ spans: [Merged], isOfOneRun: Bool) -> Merged? {
+    guard !isOfOneRun, !spans.isEmpty else { return nil }
     var all = Merged()
-    let spans = results.map(\.measuredSpan)
     all.runs = spans.reduce(0) { sum($0, $1.runs) }
     // A part that measured nothing adds nothing to the rates.
     let measured = spans.filter { $0.shortestS > 0 }
@@ -46,7 +45,7 @@ extension RunResult {
   }
 
   /// The measured phase of one run.
-  private var measuredSpan: Merged {
+  var measuredSpan: Merged {
     if let merged { return merged }
     var span = Merged()
     span.runs = 1

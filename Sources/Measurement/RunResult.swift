@@ -13,6 +13,8 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var measuredBy: Int?
   /// The time of the start in UTC, RFC 3339.
   public var started = ""
+  /// The planned and the actual start of the schedule; `nil` when it began as soon as the connections were made.
+  public var start: Start?
   /// The generator's machine and software.
   public var environment = Environment()
   /// The user's labels: values by name (`RunLabel`); `nil` without any.
@@ -27,6 +29,9 @@ public struct RunResult: Sendable, Equatable, Codable {
   public var interrupted: Interruption?
   /// How far the parts of a merged result overlap in time; absent in a single run's result.
   public var merged: Merged?
+  /// The runs that a merged result is of, by segment; `nil` in a single run's result, and in documents from before they
+  /// were listed.
+  public var parts: [Segment]?
   /// The length of the measured phase in seconds, by which rates are divided; 0 if the run did not reach it, or if the
   /// parts of a merged result did not run together.
   public var measuredS = 0.0

@@ -49,7 +49,7 @@ extension ExitStatus {
 
 extension DocumentFailure {
   /// The problem in words.
-  fileprivate var text: String {
+  var text: String {
     switch problem {
     case .unreadable(let reason): return reason
     case .otherKind(let kind, let expected): return "is a result of '\(kind)', not of '\(expected)'"

@@ -25,7 +25,7 @@ struct EffectivePlanTests {
         "--key", "k", "--pass-phrase-file", "p", "--topic", "com.example.app", "--ca", "c", "--keylog", "l",
         "--ciphers", "ALL", "--tls13-suites", "TLS_AES_128_GCM_SHA256", "--rate", "1/s", "--faults", "oversize=0.1",
         "--lifetime", "1s", "--connection-count", "1", "--count", "1", "--threshold", "unknown<=0",
-        "--poll-feedback", "localhost", "--no-prune",
+        "--poll-feedback", "localhost", "--no-prune", "--start-at", "+1h", "--of-whole",
       ],
       ["--rate-per-connection", "1/s", "--payload-template", "{}"], ["--stage", "1s:1/s", "--payload-kind", "alert"],
       ["--token-file", tokens.path, "--payload-file", payloads.path],

@@ -22,7 +22,7 @@ struct LoopMachineTests {
   /// The same after the beginning of its schedule.
   private func running(_ change: (inout LoadPlan) -> Void = { _ in }) -> LoopMachine {
     var machine = machine(change)
-    _ = machine.begin(at: Self.start)
+    _ = machine.begin(Beginning(Self.start))
     return machine
   }
 
@@ -38,7 +38,7 @@ struct LoopMachineTests {
   func phases() {
     var loop = machine { $0.warmUp = .seconds(2) }
     #expect(loop.isConnecting && !loop.isSending && loop.pass(.max - 1) == [])
-    #expect(loop.begin(at: Self.start) == [.enter(.warmUp), .send])
+    #expect(loop.begin(Beginning(Self.start)) == [.enter(.warmUp), .send])
     #expect(loop.isRunning && loop.isSending)
     #expect(loop.pass(time(1_999)) == [])
     #expect(loop.pass(time(2_000)) == [.enter(.measured)])
@@ -51,8 +51,26 @@ struct LoopMachineTests {
   @Test("A loop that slept through a phase passes it all the same")
   func sleep() {
     var loop = machine { $0.warmUp = .seconds(2) }
-    _ = loop.begin(at: Self.start)
+    _ = loop.begin(Beginning(Self.start))
     #expect(loop.pass(time(60_000)) == [.enter(.measured), .enter(.drain)])
+  }
+
+  @Test("A run that begins late leaves out what was due, or sends it late; its phases end with their schedule")
+  func lateBeginning() {
+    var loop = machine { $0.warmUp = .seconds(2) }
+    let beginning = Beginning(schedule: Self.start, run: time(2_500), leavesOut: true)
+    let actions = loop.begin(beginning)
+    #expect(Array(actions.prefix(3)) == [.enter(.warmUp), .enter(.measured), .miss(2_501)])
+    let never = actions.compactMap { if case .neverSent(let count, _) = $0 { count } else { nil } }
+    #expect(never.reduce(0, +) == 2_501 && actions.last == .send)
+    #expect(loop.start == time(2_500) && loop.look(time(2_510)) == [])
+    #expect(loop.next() == piece(2_501, 10))
+    #expect(loop.pass(time(11_999)) == [] && loop.pass(time(12_000)) == [.enter(.drain)])
+
+    var other = machine()
+    #expect(
+      other.begin(Beginning(schedule: Self.start, run: time(50), leavesOut: false)) == [.enter(.measured), .send])
+    #expect(other.look(time(50)) == [] && other.next() == piece(0, 51))
   }
 
   @Test("A schedule that ends early ends once, and nothing becomes due after it")

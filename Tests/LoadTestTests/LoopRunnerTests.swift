@@ -78,7 +78,7 @@ private final class FreeRun {
         connect: { environment.connect($0) }))
     runner.openAll()
     environment.loop.run()
-    runner.begin(at: environment.now)
+    runner.begin(Beginning(environment.now))
   }
 
   /// A millisecond in which only timers come.

@@ -186,7 +186,7 @@ struct RunTests {
       remains.connection = runner.connections.first
     }
     #expect(try await eventually { try await load.look { isListening ? $0.tally.up == 3 : $0.tally.failed > 0 } })
-    try await load.look { $0.begin(at: MonotonicClock.nanoseconds()) }
+    try await load.look { $0.begin(Beginning(MonotonicClock.nanoseconds())) }
     if isListening { #expect(try await eventually { try await load.look { $0.tally.rejected > 0 } }) }
     try await load.end()
     #expect(await eventually { remains.runner == nil && remains.connection == nil })

@@ -22,6 +22,9 @@ final class SimulatedRun: @unchecked Sendable {
   var checkpoint: (@Sendable (LoadOutcome) -> Void)?
   /// The feedback service: returns how a poll that begins now ends, and the bytes of its list.
   var feedbackService: (() -> (end: FeedbackPoll.End, list: [UInt8]))?
+  /// The time of day, when the run is to know it.
+  var timeOfDay: ((SimulatedRun) -> Int64)?
+  var clockState: SystemClockState?
   /// When it was over.
   private(set) var endedAt: Int64 = 0
 
@@ -64,6 +67,8 @@ final class SimulatedRun: @unchecked Sendable {
       sleep: { await self.sleep($0) },
       makeEnvironment: { loop, _ in NIOLoopBound(self.environment.loopEnvironment(jitter: self.jitter), eventLoop: loop)
       })
+    if timeOfDay != nil { context.timeOfDay = { self.timeOfDay?(self) ?? 0 } }
+    context.clockState = { self.clockState }
     if feedbackService != nil {
       context.startPoll = { reader, done in
         // Three milliseconds from the connection to the end of the list.

@@ -53,7 +53,7 @@ struct TroubleTests {
     let clock = Time()
     let load = try await LoopbackLoad(plan, tls: nil, clock: { clock.now })
     #expect(try await eventually { try await load.look { $0.tally.up == 1 } })
-    try await load.look { $0.begin(at: clock.now) }
+    try await load.look { $0.begin(Beginning(clock.now)) }
     #expect(try await eventually { try await load.look { $0.connections.first?.isWritable == false } })
     for _ in 0..<3_000 {
       clock.pass(.milliseconds(1))

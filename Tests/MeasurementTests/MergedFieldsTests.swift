@@ -122,6 +122,11 @@ struct MergedFieldsTests {
   private static func part(_ number: Int) -> RunResult {
     var part = RunResult()
     (part.measuredBy, part.started) = (2, "2026-01-02T03:04:05.000Z")
+    var start = RunResult.Start()
+    (start.planned, start.actual) = ("2026-01-02T03:04:06.000Z", "2026-01-02T03:04:06.00\(number)Z")
+    (start.lateS, start.missed) = (Double(number), number)
+    (start.clockSynchronised, start.clockErrorS) = (number == 1, Double(number))
+    part.start = start
     part.environment = environment(number)
     part.plan = ["segment": .text("\(number)/2"), "connections": .number(Double(number))]
     part.replay = .init()
@@ -172,6 +177,10 @@ struct MergedFieldsTests {
     (part.resources.cpuUserS, part.resources.cpuSystemS) = (Double(number), Double(number))
     (part.resources.maxRssBytes, part.resources.loopLagUs) = (number, histogram(.microseconds, number))
     part.warnings = ["warning \(number)"]
+    var segment = RunResult.Segment(part)
+    segment.clockOffsetS = Double(number)
+    (segment.cpuCores, segment.sendLagP99Us) = (Double(number), number)
+    part.parts = [segment]
     return part
   }
 
@@ -192,8 +201,9 @@ struct MergedFieldsTests {
     let same = Set(Self.same(Self.part(1), Self.part(2)))
     // What has to be the same in parts of one load, or has one value only.
     let mayBe = [
-      ".schema", ".kind", ".measuredBy", ".started", ".interrupted.cause", ".merged.together", ".phases.name",
-      ".phases.rates.basis", ".topics.topic", ".topics.share",
+      ".schema", ".kind", ".measuredBy", ".started", ".start.planned", ".interrupted.cause", ".merged.together",
+      ".phases.name",
+      ".phases.rates.basis", ".topics.topic", ".topics.share", ".parts.started", ".parts.interrupted.cause",
     ]
     #expect(same.subtracting(mayBe) == [], "set these in the parts")
     #expect(Self.same(RunResult(), RunResult()).count > 30)
@@ -215,9 +225,12 @@ struct MergedFieldsTests {
   /// By the names in JSON, with those of lists' elements behind the lists'; the longest beginning counts.
   private static let rules: [String: Rule] = [
     "": .sum,
-    "schema": .first, "kind": .first, "measured_by": .first, "started": .first, "environment": .first,
+    "schema": .first, "kind": .first, "measured_by": .first, "started": .first,
+    "start.planned": .first, "start.actual": .anew, "start.late_s": .largest, "start.clock_synchronised": .anew,
+    "start.clock_error_s": .largest, "environment": .first,
     "environment.hosts": .all, "plan": .first, "plan.segment": .anew, "replay": .first, "verdict": .anew,
-    "interrupted": .first, "labels.both": .first, "labels.number": .dropped, "merged": .anew, "measured_s": .largest,
+    "interrupted": .first, "labels.both": .first, "labels.number": .dropped, "merged": .anew, "parts": .all,
+    "measured_s": .largest,
     "topics.topic": .first, "topics.share": .first, "rates": .anew, "bins": .dropped,
     "feedback.prunes": .anew, "feedback.tokens": .dropped, "feedback.listed_tokens": .dropped,
     "series.t_s": .anew, "series.send_lag_p99_us": .largest, "series.loop_lag_p99_us": .largest,

@@ -191,21 +191,26 @@ struct TogetherTests {
       return result
     }
     var merged = try #require(
-      RunResult.together([run(10, before: [1, 2], phase: 10), run(9.5, before: [1.5, 2], phase: 10)]))
+      together([run(10, before: [1, 2], phase: 10), run(9.5, before: [1.5, 2], phase: 10)]))
     #expect(merged.fromS == 103.5 && merged.toS == 113 && merged.shortestS == 9.5 && merged.together)
     #expect(merged.runs == 2 && merged.overlapS == 9.5)
     // Its length is of the phase, where the result has none.
-    merged = try #require(RunResult.together([run(0, before: [], phase: 4), run(5, before: [3], phase: 5)]))
+    merged = try #require(together([run(0, before: [], phase: 4), run(5, before: [3], phase: 5)]))
     #expect(merged.shortestS == 4 && merged.fromS == 103 && merged.toS == 104 && !merged.together)
     // No overlap is none, and not less.
-    merged = try #require(RunResult.together([run(1, before: [], phase: 1), run(1, before: [3], phase: 1)]))
+    merged = try #require(together([run(1, before: [], phase: 1), run(1, before: [3], phase: 1)]))
     #expect(merged.fromS == 103 && merged.toS == 101 && merged.overlapS == 0 && !merged.together)
     // A second could be within one of an unknown time.
     var short = [run(1, before: [], phase: 1), run(1, before: [], phase: 1)]
     short[0].started = "some day"
-    merged = try #require(RunResult.together(short))
+    merged = try #require(together(short))
     #expect(merged.fromS == nil && merged.toS == nil && merged.overlapS == nil && !merged.together)
-    #expect(RunResult.together([run(1, before: [], phase: 1)]) == nil && RunResult.together([]) == nil)
+    #expect(together([run(1, before: [], phase: 1)]) == nil && together([]) == nil)
+  }
+
+  private func together(_ results: [RunResult]) -> RunResult.Merged? {
+    RunResult.together(
+      results.map(\.measuredSpan), isOfOneRun: results.count == 1 && results[0].merged == nil)
   }
 
   @Test("Nobody measured anything: there is nothing to warn of")

@@ -390,11 +390,24 @@ struct RunReportTests {
     #expect(text(RunReport(parts[0].result)).contains("asked: 5,000/s; over 30 s"))
     for count in 2...4 {
       let merged = text(RunReport(try RunResult.merging(Array(parts.prefix(count)))))
-      #expect(!merged.contains("asked:") && !merged.contains("Written per second and connection"))
-      #expect(merged.hasPrefix("# Load run: 5,000/s over 4 connections for 30s in the first of its segments"))
+      // The plan of the whole, and of what is there of it.
+      let title = count == 4 ? " from 4 segments" : ""
+      let which = count == 4 ? "" : "\(count) of 4 segments of "
+      #expect(merged.hasPrefix("# Load run: \(which)20,000/s over 16 connections for 30s\(title)"))
+      #expect(merged.contains("asked: \(5 * count),000/s; over 30 s"))
+      #expect(merged.contains("\n## Segments\n") && merged.contains("2/4"))
     }
-    let twice = text(RunReport(try RunResult.merging([parts[0], parts[0]])))
-    #expect(!twice.contains("asked:"))
+    // Parts that were not to send the same have no plan together.
+    parts[1].result.plan["rate"] = .text("4000.0/s")
+    let apart = text(RunReport(try RunResult.merging(parts)))
+    #expect(!apart.contains("asked:") && !apart.contains("Written per second and connection"))
+    #expect(apart.hasPrefix("# Load run: 5,000/s over 4 connections for 30s in the first of its segments"))
+    // A segment of a whole has its share of the plan.
+    var divided = parts[2].result
+    (divided.plan["of_whole"], divided.plan["rate"]) = (.flag(true), .text("20000.0/s"))
+    let one = text(RunReport(divided))
+    #expect(one.hasPrefix("# Load run: segment 3/4 of 20,000/s over 4 connections for 30s"))
+    #expect(one.contains("asked: 5,000/s; over 30 s") && !one.contains("## Segments"))
   }
 
   @Test("What the chart of causes leaves out is said, and documents that do not tell causes have none")

@@ -20,6 +20,17 @@ public struct CapacityRunner: Sendable {
   /// Runs a load to its end.
   public typealias Run = @Sendable (LoadPlan) async throws -> LoadOutcome
 
+  /// The outcome of a trial: of this process, or the result of processes that others have started.
+  package enum Measured: Sendable {
+    case outcome(LoadOutcome)
+    case result(RunResult)
+  }
+
+  /// A trial was ended by a stop, and has no counts.
+  package struct Interruption: Error {
+    package init() {}
+  }
+
   /// How the search ended.
   public enum Ending: Sendable {
     /// The rate passed a long trial, and the rate a step above it failed twice.
@@ -39,7 +50,7 @@ public struct CapacityRunner: Sendable {
   private let load: LoadPlan
   private let environment: Environment
   private let stop: LoadStop
-  private let runLoad: Run
+  private let measureLoad: @Sendable (LoadPlan) async throws -> Measured
   private let note: @Sendable (CapacityTrial) -> Void
   private var search: CapacitySearch?
 
@@ -65,8 +76,20 @@ public struct CapacityRunner: Sendable {
     _ plan: CapacityPlan, load: LoadPlan, environment: Environment, stop: LoadStop = LoadStop(),
     run: @escaping Run, note: @escaping @Sendable (CapacityTrial) -> Void = { _ in }
   ) {
+    self.init(
+      plan, load: load, environment: environment, stop: stop, measure: { .outcome(try await run($0)) }, note: note)
+  }
+
+  /// Prepares a search whose trials may be made by others.
+  ///
+  /// - Parameter measure: makes one trial; throws an `Interruption` when a stop ended it before it had a result.
+  package init(
+    _ plan: CapacityPlan, load: LoadPlan, environment: Environment, stop: LoadStop,
+    measure: @escaping @Sendable (LoadPlan) async throws -> Measured,
+    note: @escaping @Sendable (CapacityTrial) -> Void = { _ in }
+  ) {
     (self.plan, self.load, self.environment, self.stop) = (plan, load, environment, stop)
-    (runLoad, self.note) = (run, note)
+    (measureLoad, self.note) = (measure, note)
     var limits = plan.limits
     // Half a step of the search.
     limits.drift = plan.precision / 2
@@ -138,10 +161,24 @@ public struct CapacityRunner: Sendable {
   /// - Parameter isLast: there will be no better one, so it is not void.
   private mutating func make(_ request: TrialRequest, isLast: Bool = false) async throws -> CapacityTrial? {
     guard !stop.isRequested else { return nil }
-    let outcome = try await runLoad(request.plan(of: load, settling: plan.settling, isFirst: trials.isEmpty))
-    if case .permanentFailure(let reason) = outcome.givenUp { throw LoadRunner.Failure.unreachable(reason) }
-    let result = outcome.result(environment)
-    var trial = outcome.trial(result)
+    let load = request.plan(of: load, settling: plan.settling, isFirst: trials.isEmpty)
+    let measured: Measured
+    do {
+      measured = try await measureLoad(load)
+    } catch is Interruption {
+      return nil
+    }
+    let result: RunResult
+    var trial: CapacityTrial
+    switch measured {
+    case .outcome(let outcome):
+      if case .permanentFailure(let reason) = outcome.givenUp { throw LoadRunner.Failure.unreachable(reason) }
+      result = outcome.result(environment)
+      trial = outcome.trial(result)
+    case .result(let merged):
+      result = merged
+      trial = CapacityTrial(merged, of: load)
+    }
     (trial.number, trial.purpose) = (trials.count + 1, request.purpose)
     let isInterrupted = stop.isRequested
     if isInterrupted {
@@ -149,6 +186,10 @@ public struct CapacityRunner: Sendable {
     } else {
       limits.judge(&trial, thresholds: plan.thresholds.map { $0.judge(result) })
       if isLast, request.rate == nil { trial.verdict = .measured }
+      if result.merged?.together == false {
+        // Nothing had the rate that was asked for.
+        (trial.verdict, trial.reasons) = (.void, ["the segments did not run at the same time"])
+      }
     }
     trials.append(trial)
     note(trial)

@@ -71,15 +71,70 @@ extension LoadOutcome {
     }
     return opening
   }
+}
 
-  /// Of the line that fits best.
-  private func slope(_ points: [(x: Double, y: Double)]) -> Double? {
-    guard points.count >= 3 else { return nil }
-    let count = Double(points.count)
-    let x = points.reduce(0) { $0 + $1.x } / count
-    let y = points.reduce(0) { $0 + $1.y } / count
-    let square = points.reduce(0) { $0 + ($1.x - x) * ($1.x - x) }
-    guard square > 0 else { return nil }
-    return points.reduce(0) { $0 + ($1.x - x) * ($1.y - y) } / square
+extension CapacityTrial {
+  /// The trial of a result, without purpose and verdict: of several processes, if it was merged.
+  ///
+  /// A result does not tell how long its processes waited for a processor, nor how its connections were opened.
+  ///
+  /// - Parameter plan: the load that was asked for.
+  package init(_ result: RunResult, of plan: LoadPlan) {
+    self.init()
+    connections = plan.connections.count
+    batch = plan.batching.notifications == .max ? nil : plan.batching.notifications
+    faultShare = plan.workload.faults.values.reduce(0, +)
+    func seconds(_ name: RunPhase) -> Double { result.phase(name)?.seconds ?? 0 }
+    (settleS, measuredS, drainS) = (seconds(.warmUp), seconds(.measured), seconds(.drain))
+    (notifications, sendings) = (result.notifications, result.sendings)
+    errors = result.binary.errorResponses.values.reduce(0, +)
+    (connectionsOpened, connectionsFailed) = (result.connections.opened, result.connections.failed)
+    writtenBytes = Int(
+      nearest: result.phases.reduce(0) { $0 + ($1.rates?.writtenBytesPerS ?? 0) * $1.seconds }.rounded())
+    writtenPerS = result.rates.writtenPerS ?? 0
+    let proven = settleS + measuredS + drainS
+    acceptedPerS = proven > 0 ? Double(notifications.accepted) / proven : 0
+    let latency = result.latency
+    (sendLagP50Us, sendLagP99Us) = (latency.sendLagUs.quantile(0.5), latency.sendLagUs.quantile(0.99))
+    loopLagP99Us = result.resources.loopLagUs.quantile(0.99)
+    if let stalls = result.stalls {
+      let ofTrial = stalls.listed.filter { $0.tS + $0.ms / 1e3 > seconds(.connect) }.map(\.ms)
+      (stalledS, longestStallMs) = (ofTrial.reduce(0, +) / 1e3, ofTrial.max() ?? 0)
+    }
+    if latency.drainUs.count > 0 { behindMs = Double(latency.drainUs.maximum) / 1e3 }
+    if result.binary.lossWindow.count > 0 { lossMean = result.binary.lossWindow.mean }
+    if latency.recoverUs.count > 0 { recoverMeanMs = latency.recoverUs.mean / 1e3 }
+    if result.batches.notifications.count > 0 { perWriteMean = result.batches.notifications.mean }
+    let begin = seconds(.connect) + settleS
+    let samples = result.series.filter { $0.tS >= begin && $0.tS + 1 <= begin + measuredS + 0.5 }
+    if !samples.isEmpty {
+      cpuCores = samples.reduce(0) { $0 + $1.cpu } / Double(samples.count)
+      if writtenPerS > 0 { cpuPerNotificationUs = cpuCores * 1e6 / writtenPerS }
+    }
+    // As many as its threads can use, of as many machines.
+    let hosts = result.environment.hosts?.count ?? 1
+    let cores = max(1, result.environment.cores).multipliedReportingOverflow(by: max(1, hosts)).partialValue
+    if case .number(let threads)? = result.plan["threads"], (1...1e6).contains(threads) {
+      availableCores = max(1, min(Int(threads) * max(1, result.parts?.count ?? 1), cores))
+    } else {
+      availableCores = max(1, cores)
+    }
+    limitedBy = result.verdict.limitedBy
+    waitedShare = nil
+    maxRssBytes = result.resources.maxRssBytes
+    guard case .scheduled(let schedule, _) = plan.pace else { return }
+    offeredPerS = schedule.rate(at: 0)
+    backlogPerS = slope(samples.map { ($0.tS, Double($0.backlog)) })
   }
+}
+
+/// Of the line that fits best.
+private func slope(_ points: [(x: Double, y: Double)]) -> Double? {
+  guard points.count >= 3 else { return nil }
+  let count = Double(points.count)
+  let x = points.reduce(0) { $0 + $1.x } / count
+  let y = points.reduce(0) { $0 + $1.y } / count
+  let square = points.reduce(0) { $0 + ($1.x - x) * ($1.x - x) }
+  guard square > 0 else { return nil }
+  return points.reduce(0) { $0 + ($1.x - x) * ($1.y - y) } / square
 }

@@ -31,7 +31,7 @@ public struct TrialLimits: Sendable {
     guard trial.offeredPerS != nil else {
       // In a trial as fast as possible the generator may be busy; other processes may not.
       let stood = trial.measuredS > 0 ? (trial.stalledS ?? 0) / trial.measuredS : 0
-      trial.verdict = max(trial.waitedShare, stood) > Self.tolerableWait ? .void : .measured
+      trial.verdict = max(trial.waitedShare ?? 0, stood) > Self.tolerableWait ? .void : .measured
       trial.reasons = trouble
       return
     }
@@ -45,8 +45,9 @@ public struct TrialLimits: Sendable {
     if trial.cpuCores > 0.9 * Double(trial.availableCores) {
       reasons.append("the generator used more than 90 % of its available processor time")
     }
-    if trial.waitedShare > Self.tolerableWait {
-      reasons.append("the generator waited for a processor \(share(trial.waitedShare)) of the time")
+    if trial.limitedBy == .generator { reasons.append("the generator was the limit, at least in one segment") }
+    if let waited = trial.waitedShare, waited > Self.tolerableWait {
+      reasons.append("the generator waited for a processor \(share(waited)) of the time")
     }
     if let stalledS = trial.stalledS, let longestMs = trial.longestStallMs {
       // A stall delays sendings due meanwhile by up to its length, regardless of the gateway.

@@ -10,6 +10,7 @@ extension LoadOutcome {
     var result = RunResult()
     result.environment = environment
     result.started = started
+    result.start = startResult
     if let replay = plan.replay { result.replay = .init(replay) }
     guard !phases.isEmpty else { return result }
     let tally = tally
@@ -55,7 +56,8 @@ extension LoadOutcome {
     result.warnings =
       [interruptionWarning].compactMap { $0 } + reasons
       + [result.connections.failureWarning, result.connections.refusalWarning, result.duplicateWarning]
-      .compactMap { $0 } + [topicWarning(result.topics)].compactMap { $0 } + feedbackWarnings(result) + warnings
+      .compactMap { $0 } + [topicWarning(result.topics)].compactMap { $0 } + feedbackWarnings(result)
+      + [startWarning].compactMap { $0 } + warnings
     result.verdict.invariants = result.invariants(usesMarkers: plan.usesMarkers && plan.resendsUnknown)
     return result
   }

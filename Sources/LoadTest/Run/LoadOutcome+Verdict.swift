@@ -150,9 +150,11 @@ extension LoadOutcome {
         ? "not sent within \(Self.text(LoadPlan.lateness)) of the schedule's end" : "not sent when it was interrupted"
       reasons.append("\(tally.unsent) notifications were due and \(end)")
     }
-    if tally.skipped > 0 {
-      reasons.append("\(tally.skipped) notifications were due and skipped, because they would have been late")
+    if tally.missed > 0 {
+      reasons.append("\(tally.missed) notifications were due before the run began, which was late, and skipped")
     }
+    let late = tally.skipped - tally.missed
+    if late > 0 { reasons.append("\(late) notifications were due and skipped, because they would have been late") }
     if tally.foreignAnswers > 0 {
       reasons.append("\(tally.foreignAnswers) connections were closed because of bytes that are not an error response")
     }

@@ -43,6 +43,8 @@ public struct LoadOutcome: Sendable {
   public internal(set) var lastError: String?
   /// The phase in which the run was interrupted; `nil` when it was not.
   public internal(set) var interruption: RunResult.Interruption?
+  /// `nil` without a planned start, or when the run ended before.
+  var actualStart: ActualStart?
   package internal(set) var usesTLS = true
   package internal(set) var processor = (user: 0.0, system: 0.0)
   /// The maximum number of resident bytes of this process.

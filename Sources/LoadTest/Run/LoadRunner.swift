@@ -15,10 +15,12 @@ public final class LoadRunner: Sendable {
   public enum Failure: Error, Sendable, CustomStringConvertible {
     /// No connection could be made.
     case unreachable(String)
+    /// The planned start had passed before the connections were made.
+    case late(String)
 
     public var description: String {
       switch self {
-      case .unreachable(let reason): reason
+      case .unreachable(let reason), .late(let reason): reason
       }
     }
   }
@@ -140,19 +142,31 @@ public final class LoadRunner: Sendable {
       await recorder.takeCheckpoint(context.clock())
     }
 
+    var beginning: Beginning?
     do {
       outcome.givenUp = try await connect(loopRunners, &recorder, &notices, context)
+      if let start = plan.start, outcome.givenUp == nil {
+        switch try await wait(for: start, loopRunners, &recorder, &notices, context) {
+        case .begins(let time): beginning = time
+        case .givenUp(let reason): outcome.givenUp = .permanentFailure(reason)
+        case .stopped: break
+        }
+      }
     } catch {
       await loopRunners.each { $0.finish() }
       _ = await recorder.step()
       throw error
     }
-    outcome.end(await recorder.endPhase(), isInterrupted: isStopped.load(ordering: .relaxed))
+    outcome.end(await recorder.endPhase(at: beginning?.run), isInterrupted: isStopped.load(ordering: .relaxed))
     if outcome.goesOn {
-      let start = context.clock()
-      recorder.begin(plan, at: start)
-      await loopRunners.each { $0.begin(at: start) }
-      await send(&outcome, from: start, loopRunners, &recorder, &notices, context)
+      let beginning = beginning ?? Beginning(context.clock())
+      if plan.start != nil {
+        outcome.actualStart = .init(time: context.timeOfDay(), clock: context.clockState())
+        recorder.checkpoints?.books.actualStart = outcome.actualStart
+      }
+      recorder.begin(plan, beginning)
+      await loopRunners.each { $0.begin(beginning) }
+      await send(&outcome, from: beginning, loopRunners, &recorder, &notices, context)
     }
     recorder.phase = .drain
     if outcome.goesOn { await catchUp(loopRunners, &recorder, context) }
@@ -178,6 +192,7 @@ public final class LoadRunner: Sendable {
     _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async throws -> LoadOutcome.GivingUp? {
     let total = plan.connections.count
+    if let start = plan.start { try check(start, context, PlannedStart.tolerance) }
     await loopRunners.each { $0.openAll() }
     // The time in which this process is stopped does not count.
     var (waited, last): (Int64, Int64) = (0, context.clock())
@@ -205,17 +220,69 @@ public final class LoadRunner: Sendable {
     return nil
   }
 
+  private enum Waiting {
+    case begins(Beginning)
+    case givenUp(String)
+    case stopped
+  }
+
+  /// Until the planned start. Connections that end meanwhile are opened again.
+  private func wait(
+    for start: PlannedStart, _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder, _ notices: inout Notices,
+    _ context: RunContext
+  ) async throws -> Waiting {
+    notices.waiting(until: start.time, from: context.timeOfDay())
+    let connected = context.clock()
+    let isInTime = context.timeOfDay() <= start.time
+    let tolerance = isInTime ? PlannedStart.tolerableDelay : PlannedStart.tolerance
+    while !isStopped.load(ordering: .relaxed) {
+      // Asked each time: the clock may be set meanwhile.
+      let left = start.time - context.timeOfDay()
+      guard left > 0 else {
+        try check(start, context, tolerance)
+        // Of one moment, as far as two readings can be.
+        let (now, late) = (context.clock(), context.timeOfDay() - start.time)
+        let schedule = now - late
+        let leavesOut = late > tolerance.nanoseconds
+        return .begins(
+          Beginning(
+            schedule: schedule, run: schedule >= connected && !leavesOut ? schedule : now, leavesOut: leavesOut))
+      }
+      await context.sleep(.nanoseconds(min(left, 5_000_000)))
+      let tally = await recorder.step()
+      if let reason = await permanentFailure(tally, loopRunners) { return .givenUp(reason) }
+      if tally.up == 0, tally.failed > 0, let lastError = await loopRunners.lastError() {
+        notices.tryingAgain(lastError)
+      }
+    }
+    return .stopped
+  }
+
+  /// Throws when a start has passed, and what was due then cannot be left out.
+  private func check(_ start: PlannedStart, _ context: RunContext, _ tolerance: Duration) throws {
+    let late = context.timeOfDay() - start.time
+    guard late > tolerance.nanoseconds else { return }
+    let planned = "the schedule was to begin at \(rfc3339(start.time)), \(seconds(late)) ago"
+    switch start.late {
+    case .fail: throw Failure.late("late: \(planned)")
+    case .skip:
+      guard late >= (plan.warmUp + plan.duration).nanoseconds else { return }
+      throw Failure.late("late: \(planned), and has ended")
+    }
+  }
+
   /// The phases of the schedule, which begin and end at the times of the plan; the last one ends earlier when all is
   /// sent, or the run is stopped.
   private func send(
-    _ outcome: inout LoadOutcome, from start: Int64, _ loopRunners: LoopRunnerGroup, _ recorder: inout Recorder,
-    _ notices: inout Notices, _ context: RunContext
+    _ outcome: inout LoadOutcome, from beginning: Beginning, _ loopRunners: LoopRunnerGroup,
+    _ recorder: inout Recorder, _ notices: inout Notices, _ context: RunContext
   ) async {
-    var end = start
+    var end = beginning.schedule
     for (phase, length) in [(RunPhase.warmUp, plan.warmUp), (.measured, plan.duration)] {
-      guard length > .zero || phase == .measured else { continue }
-      recorder.phase = phase
       end += length.nanoseconds
+      // A run that is late may have no warm-up any more.
+      guard phase == .measured || (length > .zero && end > beginning.run) else { continue }
+      recorder.phase = phase
       let how = await wait(until: end, loopRunners, &recorder, &notices, context)
       if case .givenUp(let reason) = how { outcome.givenUp = reason }
       let ended =
@@ -316,6 +383,12 @@ private struct Notices {
 
   init(say: @escaping @Sendable (String) -> Void) { self.say = say }
 
+  func waiting(until time: Int64, from now: Int64) {
+    // Who is nearly there needs no word.
+    guard time - now > 1_000_000_000 else { return }
+    say("connected; the schedule begins at \(rfc3339(time)), in \(seconds(time - now))")
+  }
+
   mutating func tryingAgain(_ reason: String) {
     guard said.count < 8, said.insert(reason).inserted else { return }
     say("trying again: \(reason)")
@@ -372,3 +445,6 @@ struct LoopRunnerGroup: Sendable {
     }
   }
 }
+
+/// "3.2 s", of nanoseconds.
+private func seconds(_ nanoseconds: Int64) -> String { "\((Double(nanoseconds) / 1e8).rounded() / 10) s" }

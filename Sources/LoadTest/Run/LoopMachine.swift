@@ -39,6 +39,8 @@ struct LoopMachine {
     case enter(RunPhase)
     /// The number of notifications that are not sent because they would be late: they count as skipped.
     case skip(Int)
+    /// The number of notifications that were due before a start that was late: they count as skipped.
+    case miss(Int)
     /// The number of notifications that are not sent because no connection had room.
     case leave(Int)
     /// The lag of notifications that are never sent.
@@ -77,7 +79,7 @@ struct LoopMachine {
   private var nextPhaseAt = Int64.max
   /// The last phase in which something became due.
   private(set) var lastScheduled = RunPhase.connect
-  /// When the schedule began, or the loop before that.
+  /// When the schedule began, or the run if it began after it, or the loop before that.
   private(set) var start: Int64
   private(set) var watch: LoopWatch
 
@@ -150,14 +152,26 @@ struct LoopMachine {
 
 extension LoopMachine {
   /// The schedule begins, with the warm-up if there is one.
-  mutating func begin(at time: Int64) -> [Action] {
-    start = time
+  ///
+  /// Of a run that begins later than its schedule, what was due before is late, or is left out.
+  mutating func begin(_ beginning: Beginning) -> [Action] {
+    start = beginning.run
+    let time = beginning.schedule
     state = .running(
       Running(
         timetable: Timetable(
           start: time, end: time + terms.warmUp + terms.duration, terms.pacer, skipsLate: terms.skipsLate)))
-    return [enter(terms.warmUp > 0 ? .warmUp : .measured), .send]
+    var actions = [enter(terms.warmUp > 0 ? .warmUp : .measured)]
+    actions += pass(start)
+    if beginning.leavesOut, case .running(var running) = takeState() {
+      running.miss(start, &actions)
+      state = .running(running)
+    }
+    return actions + [.send]
   }
+
+  /// No gateway could be of use before this time, because nothing was to be sent.
+  mutating func renewPatience(at time: Int64) { watch.lastOpen = max(watch.lastOpen, time) }
 
   /// Counts belong to another phase from the moment on that the plan has for it; to several ones, if the loop slept.
   @inline(__always)
@@ -186,7 +200,7 @@ extension LoopMachine {
     if next != .drain { lastScheduled = next }
     switch next {
     case .connect, .drain: nextPhaseAt = .max
-    case .warmUp: nextPhaseAt = start + terms.warmUp
+    case .warmUp: nextPhaseAt = (timetable?.start ?? start) + terms.warmUp
     case .measured: nextPhaseAt = timetable?.end ?? .max
     }
     return .enter(next)
@@ -303,6 +317,14 @@ extension LoopMachine.Running {
     owed -= late
     actions.append(.skip(late))
     neverSend(late, &actions)
+  }
+
+  /// What is due by now is left out.
+  fileprivate mutating func miss(_ now: Int64, _ actions: inout [LoopMachine.Action]) {
+    guard let due = timetable.due(at: now), due > 0 else { return }
+    next += due
+    actions.append(.miss(due))
+    neverSend(due, &actions)
   }
 
   /// So many that are due next are left out for good.

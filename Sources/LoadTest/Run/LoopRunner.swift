@@ -90,8 +90,11 @@ extension LoopMachine.Terms {
 extension LoopRunner {
   /// The schedule begins, with the warm-up if there is one.
   ///
-  /// - Parameter time: the same on all loops, nanoseconds of the monotonic clock.
-  func begin(at time: Int64) { perform(machine.begin(at: time), at: time) }
+  /// - Parameter beginning: the same on all loops.
+  func begin(_ beginning: Beginning) {
+    if plan.start != nil { machine.renewPatience(at: beginning.run) }
+    perform(machine.begin(beginning), at: beginning.run)
+  }
 
   /// Nothing becomes due from `time` on; due notifications may still be written.
   func endSchedule(at time: Int64) { perform(machine.endSchedule(at: time), at: time) }
@@ -108,6 +111,9 @@ extension LoopRunner {
         books.enter(phase)
         for connection in connections { connection.begin(phase) }
       case .skip(let count): tally.skipped += count
+      case .miss(let count):
+        tally.skipped += count
+        tally.missed += count
       case .leave(let count): tally.unsent += count
       case .neverSent(let count, let due): noteNeverSent(count, due, at: now)
       case .abandon(let pieces): abandon(pieces)

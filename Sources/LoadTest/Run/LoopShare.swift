@@ -1,11 +1,24 @@
 /// Which notifications of a run one event loop sends, by their numbers from 0.
-struct LoopNumbers: Sendable, Equatable {
+package struct LoopNumbers: Sendable, Equatable {
   /// Of all notifications, or of a topic's, those from this one on.
   var first = 0
   /// Every so many, at least 1.
   var step = 1
   /// The topic's notifications; `nil`: all of the run are meant.
   var places: TopicPattern.Places?
+  /// The notifications of the run, where they are numbered as those of the whole stream; `nil`: they are not.
+  var segment: SegmentNumbers?
+
+  init(first: Int = 0, step: Int = 1, places: TopicPattern.Places? = nil) {
+    (self.first, self.step, self.places) = (first, step, places)
+  }
+
+  /// The same notifications, with their numbers in the whole stream.
+  func among(_ segment: SegmentNumbers) -> LoopNumbers {
+    var numbers = self
+    numbers.segment = segment
+    return numbers
+  }
 
   /// The share of the run's notifications.
   var share: Double { (places?.share ?? 1) / Double(step) }
@@ -14,12 +27,14 @@ struct LoopNumbers: Sendable, Equatable {
   func number(_ index: Int) -> Int {
     let (product, overflow) = index.multipliedReportingOverflow(by: step)
     guard !overflow, product <= .max - first else { return .max }
-    return places?.number(product + first) ?? product + first
+    let number = places?.number(product + first) ?? product + first
+    return segment?.number(number) ?? number
   }
 
   /// How many of the notifications below `all` are the loop's.
   func count(among all: Int) -> Int {
-    let all = places?.count(among: all) ?? all
+    let ofRun = segment?.count(among: all) ?? all
+    let all = places?.count(among: ofRun) ?? ofRun
     return all <= first ? 0 : (all - first - 1) / step + 1
   }
 }

@@ -33,7 +33,7 @@ struct Recorder {
   private var ofSecond = LoadMeasurements()
   private var stalls: StallRecorder
   /// The schedule and its start; `nil` before the start.
-  private var schedule: (plan: LoadPlan, began: Int64)?
+  private var schedule: (plan: LoadPlan, began: Beginning)?
   /// The current phase, as progress shows it.
   var phase = RunPhase.connect { didSet { if phase != oldValue { events?.begin(phase, at: phaseBegan) } } }
   private(set) var series: [RunResult.Sample] = []
@@ -117,7 +117,7 @@ struct Recorder {
   private func asked(from: Int64, to: Int64) -> Double? {
     guard let schedule, phase != .drain else { return nil }
     func due(_ time: Int64) -> Double {
-      let seconds = Double(time - schedule.began) / 1e9
+      let seconds = Double(time - schedule.began.schedule) / 1e9
       return seconds < 0 ? 0 : schedule.plan.dueCount(at: seconds) ?? 0
     }
     return due(to) - due(from)
@@ -201,18 +201,18 @@ struct Recorder {
     guard let schedule else { return }
     let bins = await loopRunners.gather { $0.books.bins }.reduce(into: WriteBins()) { $0.merge($1) }
     var result = RunResult.Bins()
-    (result.fromS, result.lengthS) = (Double(schedule.began - began) / 1e9, Double(bins.length) / 1e9)
+    (result.fromS, result.lengthS) = (Double(schedule.began.run - began) / 1e9, Double(bins.length) / 1e9)
     result.written = bins.counts
     outcome.bins = result
   }
 
   /// The schedule begins, with the warm-up if there is one.
-  mutating func begin(_ plan: LoadPlan, at time: Int64) {
-    schedule = (plan, time)
-    phaseBegan = time
-    feedback?.begin(at: time)
-    events?.begin(plan, at: time)
-    let measured = time + plan.warmUp.nanoseconds
+  mutating func begin(_ plan: LoadPlan, _ beginning: Beginning) {
+    schedule = (plan, beginning)
+    phaseBegan = beginning.run
+    feedback?.begin(at: beginning.run)
+    events?.begin(plan, at: beginning.schedule)
+    let measured = beginning.schedule + plan.warmUp.nanoseconds
     stalls.measured = (measured, measured + plan.duration.nanoseconds)
   }
 
@@ -240,7 +240,8 @@ extension LoadPlan {
   func dueCount(at seconds: Double) -> Double? {
     switch pace {
     case .unlimited: nil
-    case .scheduled(let schedule, _): schedule.exactCount(at: seconds)
+    case .scheduled(let schedule, _):
+      schedule.exactCount(at: seconds) / (whole != nil ? Double(workload.segments) : 1)
     case .recorded(let replay, let speed):
       Double(
         RecordedSchedule(replay, speed: speed, first: workload.segment, step: workload.segments).count(at: seconds))

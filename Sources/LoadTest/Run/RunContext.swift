@@ -10,6 +10,10 @@ struct RunContext: Sendable {
   var loops: [any EventLoop]
   /// Nanoseconds of a clock that only goes forward.
   var clock: @Sendable () -> Int64
+  /// The time of day in UNIX nanoseconds UTC, which can be set at any time.
+  var timeOfDay: @Sendable () -> Int64 = WallClock.system.nanoseconds
+  /// The system's clock; `nil` where the system tells nothing of it.
+  var clockState: @Sendable () -> SystemClockState? = SystemClockState.now
   /// Returns after at least this time.
   var sleep: @Sendable (Duration) async -> Void
   /// Creates the environment of an event loop, of the topic at that place of the plan's, if there are topics.

@@ -34,7 +34,7 @@ package struct Pacer: Sendable {
   }
 
   /// Of the schedule's sendings, evenly spaced, those with these numbers.
-  init(_ schedule: Schedule, _ numbers: LoopNumbers, limit: Int = .max) {
+  package init(_ schedule: Schedule, _ numbers: LoopNumbers, limit: Int = .max) {
     self.limit = limit
     times = .even(schedule, numbers)
   }
@@ -106,12 +106,15 @@ extension LoadPlan {
     let numbers = share.numbers
     switch pace {
     case .unlimited: return nil
-    case .scheduled(let whole, let isPoisson):
-      guard isPoisson else { return Pacer(whole, numbers, limit: limit) }
+    case .scheduled(let schedule, let isPoisson):
+      guard isPoisson else {
+        return Pacer(schedule, whole != nil ? numbers.among(workload.segmentNumbers) : numbers, limit: limit)
+      }
       // Independent Poisson processes are together one, also across machines that share a load.
       let stream = share.part.multipliedReportingOverflow(by: workload.segments).partialValue &+ workload.segment
       return Pacer(
-        whole.scaled(by: numbers.share), .poisson(seed: workload.seed &+ UInt64(truncatingIfNeeded: stream)),
+        schedule.scaled(by: whole != nil ? numbers.share / Double(workload.segments) : numbers.share),
+        .poisson(seed: workload.seed &+ UInt64(truncatingIfNeeded: stream)),
         limit: limit)
     case .recorded(let replay, let speed):
       return Pacer(

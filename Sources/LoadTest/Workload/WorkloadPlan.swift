@@ -99,4 +99,7 @@ public struct WorkloadPlan: Sendable, Equatable, Codable {
   public var segments = 1
 
   public init() {}
+
+  /// The notifications of this run among those of the whole stream.
+  package var segmentNumbers: SegmentNumbers { SegmentNumbers(segment: segment, segments: segments) }
 }

@@ -178,7 +178,14 @@ extension Schema {
     Field("available_cores", .integer, "Cores that it could use.", unit: .cores),
     Field(
       "waited_share", .number, "Time in which its threads could have run and had no processor.", unit: .share,
-      of: .trialMeasured),
+      of: .trialMeasured, when: "the trial was made by this process"),
+    Field(
+      "limited_by",
+      .values([
+        "generator": "The generator, at least in one segment.", "gateway": "The gateway.", "schedule": "The rate.",
+      ]),
+      "What kept its rate from being higher.", when: "the trial was made by a command (`--trial-command`)", since: "0.3"
+    ),
     Field(
       "cpu_per_notification_us", .number, "Processor time for each notification.", unit: .microseconds,
       of: .trialMeasured, when: "something was written"),

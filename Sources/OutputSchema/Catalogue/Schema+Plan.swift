@@ -82,7 +82,9 @@ extension Schema {
     Field(
       "faults", .text, "Shares of notifications with each fault, as `oversize=0.01,payload=badge_type:0.01`.",
       when: "there are any"),
-    Field("segment", .text, "The part of the stream that is sent, as `2/4`."),
+    Field(
+      "segment", .text,
+      "The part of the stream that is sent, as `2/4`; in a file also `auto`. In a merged result all of them."),
     Field("replay", .text, "File of the records that are replayed.", when: "it was given"),
     Field("speed", .text, "How many times as fast as recorded, or `max`.", when: "records are replayed"),
     Field("replay_limit", .integer, "Most notifications that a replay may have.", when: "records are replayed"),
@@ -102,6 +104,17 @@ extension Schema {
     Field("for", .text, "Length of the measured phase, at most.", when: ofLoad),
     Field("warm_up", .text, "Time before the measured phase.", when: ofLoad),
     Field("drain", .text, "How long the end may take.", when: ofLoad),
+    Field(
+      "of_whole", .boolean,
+      "That rates, stages, `count` and `connections` are those of the whole stream, not of the segment.",
+      when: "they are; in merged results, if the parts agree in them"),
+    Field(
+      "start_at", .text, "When the schedule begins, as `2026-11-22T09:00:00Z` or `next:30s`.", when: "it was given"),
+    Field(
+      "late",
+      .values([
+        "fail": "A run that is late sends nothing.", "skip": "It begins at once, and leaves out what was due before.",
+      ]), "What becomes of a run whose start has passed.", when: "`start_at` was given"),
   ]
 
   private static let connections: [Field] = [

@@ -33,6 +33,9 @@ extension Schema {
     Field("kind", .word("load"), "Which document it is."),
     Field("measured_by", .integer, "How the figures are computed: 2.", since: "0.2"),
     Field("started", .time, "When the run began; of a merged result, when its first part did."),
+    Field(
+      "start", .object(start), "The planned and the actual start of the schedule.",
+      when: "it was to begin at a time of day (`--start-at`), and all merged parts at the same", since: "0.3"),
     Field("environment", .environment, "The generator's machine and software."),
     Field(
       "labels", .map(key: .text, value: .text),
@@ -43,6 +46,9 @@ extension Schema {
     Field("verdict", .object(verdict), "Outcome of the run, its limit, and its checks."),
     Field("interrupted", .object(interruption), "Where the run was ended.", when: "it ended before its time"),
     Field("merged", .object(merged), "How far the parts ran together.", when: "it is of several runs"),
+    Field(
+      "parts", .array(.object(segment)), "The runs that it is of, by segment; at most 100,000.", when: "it was merged",
+      since: "0.3"),
   ]
 
   private static let counts: [Field] = [
@@ -132,21 +138,21 @@ extension Schema {
     Field("skipped_records", .integer, "Records other than notifications."),
   ]
 
+  private static let outcomes: Shape = .values([
+    "proven": "All that was due was sent or pruned, and the fate of each notification is known.",
+    "unproven": "Something is open; `reasons` says what.",
+    "failed": "Nothing was accepted, the run was abandoned early, or not all connections came up.",
+  ])
+
+  private static let limits: Shape = .values([
+    "generator": "This process had no more processor time.", "gateway": "The gateway took no more.",
+    "schedule": "All due notifications were sent.",
+  ])
+
   private static let verdict: [Field] = [
-    Field(
-      "outcome",
-      .values([
-        "proven": "All that was due was sent or pruned, and the fate of each notification is known.",
-        "unproven": "Something is open; `reasons` says what.",
-        "failed": "Nothing was accepted, the run was abandoned early, or not all connections came up.",
-      ]), "Outcome of the run.", since: "0.2"),
+    Field("outcome", outcomes, "Outcome of the run.", since: "0.2"),
     Field("reasons", .array(.text), "Reasons for the outcome, as sentences.", since: "0.2"),
-    Field(
-      "limited_by",
-      .values([
-        "generator": "This process had no more processor time.", "gateway": "The gateway took no more.",
-        "schedule": "All due notifications were sent.",
-      ]), "Which side kept the rate from being higher."),
+    Field("limited_by", limits, "Which side kept the rate from being higher."),
     Field("thresholds", .array(.object(threshold)), "The conditions of `--threshold`."),
     Field("invariants", .array(.object(invariant)), "Equations of the books, each with its numbers."),
   ]
@@ -190,6 +196,54 @@ extension Schema {
     Field(
       "to_s", .number, "When it ends; before `from_s` when there is no such time.", unit: .unixSeconds,
       when: "all documents have it"),
+  ]
+
+  private static let segment: [Field] = [
+    Field("segment", .text, "The part of the stream, as in a plan: `2/4`."),
+    Field("host", .text, "The machine."),
+    Field("labels", .map(key: .text, value: .text), "The run's labels.", when: "there are any"),
+    Field("started", .time, "When the run began, by the machine's own clock."),
+    Field(
+      "late_s", .number, "From the planned to the actual start.", unit: .seconds,
+      when: "it was to begin at a time of day, and began"),
+    Field(
+      "clock_offset_s", .number,
+      "By how much the machine's clock is ahead of the gateway's, by the connections that are in the books of both.",
+      unit: .seconds, when: "merged with a ledger that has its connections"),
+    Field(
+      "measured_from_s", .number, "When the measured phase began, by the machine's own clock.", unit: .unixSeconds,
+      when: "there was one"),
+    Field("measured_s", .number, "Length of the measured phase.", unit: .seconds),
+    Field("written", .integer, "Notifications written, each time that one was.", of: .run),
+    Field("accepted", .integer, "The part of `written` that is proven accepted.", of: .run),
+    Field("written_per_s", .number, "Written per second.", of: .measured, when: "there was a measured phase"),
+    Field(
+      "send_lag_p99_us", .integer, "99th percentile of the send lag.", unit: .microseconds, of: .measured,
+      when: "anything was due"),
+    Field("cpu_cores", .number, "Processor time per second of the run.", of: .run, when: "the run took time"),
+    Field("limited_by", limits, "What kept its rate from being higher."),
+    Field("outcome", outcomes, "What it has proven.", when: "the document has it"),
+    Field("interrupted", .object(interruption), "Where the run was ended.", when: "it ended before its time"),
+    Field("warnings", .array(.text), "Its own warnings, at most 20."),
+  ]
+
+  private static let start: [Field] = [
+    Field("planned", .time, "When the schedule was to begin."),
+    Field(
+      "actual", .time, "When it began, by the machine's clock; of a merged result the latest.", when: "it began"),
+    Field(
+      "late_s", .number, "From the planned to the actual time; of a merged result the most.", unit: .seconds,
+      when: "it began"),
+    Field(
+      "missed", .integer, "Due before a run that was late began (`late = \"skip\"`); a part of `schedule.skipped`.",
+      when: "it began"),
+    Field(
+      "clock_synchronised", .boolean,
+      "Whether the system says that its clock is kept near to UTC; of a merged result, whether all do.",
+      when: "the system tells it"),
+    Field(
+      "clock_error_s", .number, "The clock's largest error, as the system tells it; of a merged result the largest.",
+      unit: .seconds, when: "the clock is synchronised"),
   ]
 
   private static let schedule: [Field] = [

@@ -140,7 +140,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     if document.ending != .interrupted, trials.contains(where: \.wasInterrupted) {
       warnings.append("it was interrupted after the search: further trials are missing")
     }
-    let disturbed = free.count { $0.waitedShare > 0.1 || ($0.stalledS ?? 0) > 0.01 * $0.measuredS }
+    let disturbed = free.count { ($0.waitedShare ?? 0) > 0.1 || ($0.stalledS ?? 0) > 0.01 * $0.measuredS }
     if disturbed > 0 {
       warnings.append(
         "\(disturbed) of \(free.count) bursts were disturbed by other processes or by stalls of the generator, so laws and their checks may be inaccurate"

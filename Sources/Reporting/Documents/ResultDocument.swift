@@ -63,6 +63,11 @@ package enum ResultDocument {
     try decode(data, name, kind: RunResult().kind, schema: RunResult().schema, oldest: RunResult().schema)
   }
 
+  /// A ledger that was read already.
+  package static func ledger(in data: Data, _ name: String) throws(DocumentFailure) -> Ledger {
+    try decode(data, name, kind: Ledger().kind, schema: Ledger().schema, oldest: Ledger().schema)
+  }
+
   /// An inspection that was read already.
   package static func inspection(in data: Data, _ name: String) throws(DocumentFailure) -> InspectionReport {
     let document: InspectionDocument = try decode(

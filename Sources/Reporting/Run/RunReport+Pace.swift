@@ -3,7 +3,8 @@ import Measurement
 
 /// The planned rate, and the measured share of it.
 extension RunReport {
-  /// `50,000/s over 4 connections for 20s`; of a merged result it is the first part's.
+  /// `50,000/s over 4 connections for 20s`: the whole stream's, if the plan is that; else of a merged result it is the
+  /// first part's.
   var whatWasAsked: String {
     var words = [pace]
     if case .number(let count)? = result.plan["connections"] {
@@ -14,7 +15,15 @@ extension RunReport {
     } else if case .text(let time)? = result.plan["for"], result.plan["stage"] == nil {
       words.append("for \(time)")
     }
-    if isMerged { words.append("in the first of its segments") }
+    switch division {
+    case .none: break
+    case .firstPart: words.append("in the first of its segments")
+    case .whole(let segments, let all) where segments.count == all: words.append("from \(grouped(all)) segments")
+    case .whole(let segments, let all):
+      let which =
+        segments.count == 1 ? "segment \(segments[0])/\(all)" : "\(grouped(segments.count)) of \(grouped(all)) segments"
+      words.insert("\(which) of", at: 0)
+    }
     if let interrupted = result.interrupted {
       switch interrupted.cause {
       case .lost: words.append("(did not come to its end)")
@@ -25,27 +34,54 @@ extension RunReport {
     return words.joined(separator: " ")
   }
 
-  /// The rate alone; with stages, the lowest and highest measured one. `nil` for a merged result, whose plan has one
+  /// The rate alone; with stages, the lowest and highest measured one. `nil` for a merged result whose plan has one
   /// part's rate.
   var askedRate: String? {
-    guard !isMerged else { return nil }
-    let rates = measuredStageRates
-    guard let least = rates.min(), let most = rates.max() else { return pace }
+    guard let share else { return nil }
+    let rates = measuredStageRates.map { $0 * share }
+    guard let least = rates.min(), let most = rates.max() else {
+      return share == 1 ? pace : plannedRate.map { Unit.perSecond.text($0 * share) }
+    }
     return (least == most ? "" : "\(grouped(least)) to ") + Unit.perSecond.text(most)
   }
 
-  /// The number of planned connections; `nil` for a merged result, whose plan has one part's number.
+  /// The number of connections that were asked for; `nil` for a merged result whose plan has one part's number.
   var plannedConnections: Double? {
-    guard !isMerged, case .number(let count)? = result.plan["connections"], count >= 1, count.isFinite else {
+    guard let share, case .number(let count)? = result.plan["connections"], count >= 1, count.isFinite else {
       return nil
     }
-    return count
+    return share == 1 ? count : result.connections.asked.map(Double.init) ?? count * share
   }
 
-  /// Whether the result covers several segments, though its plan is one segment's.
-  private var isMerged: Bool {
-    guard case .text(let segments)? = result.plan["segment"] else { return false }
-    return segments == "all" || segments.contains(",")
+  /// What the plan is of, and what the result is of.
+  private enum Division {
+    /// Both are of one run, or one stream.
+    case none
+    /// The plan is of the first of several segments.
+    case firstPart
+    /// The plan is of the whole stream, the result of these of its segments.
+    case whole(segments: [Int], of: Int)
+  }
+
+  private var division: Division {
+    guard case .text(let text)? = result.plan["segment"] else { return .none }
+    guard result.plan["of_whole"] == .flag(true) else {
+      return text == "all" || text.contains(",") ? .firstPart : .none
+    }
+    let pairs = text.split(separator: ",").map { $0.split(separator: "/").compactMap { Int($0) } }
+    guard let all = pairs.first?.last, all > 1, pairs.allSatisfy({ $0.count == 2 && $0[1] == all }) else {
+      return .none
+    }
+    return .whole(segments: Set(pairs.map { $0[0] }).sorted(), of: all)
+  }
+
+  /// The share of the plan that the result is of; `nil` if the plan is of the first of several parts.
+  private var share: Double? {
+    switch division {
+    case .none: 1
+    case .firstPart: nil
+    case .whole(let segments, let all): Double(segments.count) / Double(all)
+    }
   }
 
   private var pace: String {
@@ -129,7 +165,7 @@ extension RunReport {
   /// The rate that the plan asks for, over seconds since the run's start; `nil` when it asks for none, or the result
   /// is of several segments.
   var asked: [Point]? {
-    guard !isMerged, result.plan["replay"] == nil, let begin = scheduleStart else { return nil }
+    guard let share, result.plan["replay"] == nil, let begin = scheduleStart else { return nil }
     let end = min(measured.upperBound, length)
     guard end.isFinite, end > begin else { return nil }
     if case .list = result.plan["stage"] {
@@ -139,22 +175,30 @@ extension RunReport {
       for stage in stages {
         let last = min(stage.length, end - start)
         guard last > 0 else { break }
-        points += [Point(start, stage.from), Point(start + last, stage.rate(at: last))]
+        points += [Point(start, stage.from * share), Point(start + last, stage.rate(at: last) * share)]
         start += stage.length
       }
       return points
     }
+    return plannedRate.map { [Point(begin, $0 * share), Point(end, $0 * share)] }
+  }
+
+  /// The plan's only rate, over all connections; `nil` without one.
+  private var plannedRate: Double? {
     func rate(_ name: String) -> Double? {
       guard case .text(let text)? = result.plan[name], text.hasSuffix("/s") else { return nil }
       return Double(text.dropLast(2)).flatMap { $0.isFinite ? $0 : nil }
     }
-    let ofAll = rate("rate") ?? rate("rate_per_connection").flatMap { each in plannedConnections.map { each * $0 } }
-    return ofAll.map { [Point(begin, $0), Point(end, $0)] }
+    if let rate = rate("rate") { return rate }
+    guard let each = rate("rate_per_connection"), case .number(let count)? = result.plan["connections"],
+      count >= 1, count.isFinite
+    else { return nil }
+    return each * count
   }
 
   /// The beginnings of the stages, in seconds since the run's start; empty with fewer than two.
   var stageStarts: [Double] {
-    guard !isMerged, result.plan["replay"] == nil, stages.count > 1, let begin = scheduleStart else { return [] }
+    guard share != nil, result.plan["replay"] == nil, stages.count > 1, let begin = scheduleStart else { return [] }
     var starts = [begin]
     for stage in stages.dropLast() { starts.append((starts.last ?? begin) + stage.length) }
     return starts

@@ -24,6 +24,7 @@ public struct RunReport: Sendable {
     var sections = [verdict]
     if let baseline { sections.append(comparison(with: baseline)) }
     sections += [throughput, lag, errors]
+    if let segments { sections.append(segments) }
     if let topics { sections.append(topics) }
     if let feedback { sections.append(feedback) }
     sections += [connections, batches, resources, capacity, phases]

@@ -24,11 +24,15 @@ package struct LoadSummary: Sendable {
       )
     }
     if result.schedule.skipped > 0 {
-      lines.append("skipped        \(grouped(result.schedule.skipped)) that would have been late")
+      let missed = result.start?.missed ?? 0
+      lines.append(
+        "skipped        \(grouped(result.schedule.skipped)) that would have been late\(missed > 0 ? "; \(grouped(missed)) of them were due before the run began" : "")"
+      )
     }
     if result.schedule.unsent > 0 {
       lines.append("unsent         \(grouped(result.schedule.unsent)) that were due when it ended")
     }
+    lines += MergedRuns.lines(result)
     lines += topics(result)
     let errors = result.binary.errorResponses.sorted { (Int($0.key) ?? 0) < (Int($1.key) ?? 0) }
       .map { "\(grouped($0.value)) x status \($0.key)" }

@@ -33,6 +33,18 @@ struct Capacity: AsyncParsableCommand {
       restart of the gateway: how long until all are back. 'apnscope report capacity.json' answers --target, --within, \
       --demand and --storm from the document, without another search.
 
+      With --trial-command every trial is a command, which starts the load where it likes: on many machines by srun, mpirun \
+      or kubectl. It runs in a process group of its own, with these variables:
+
+      \(TrialCommand.variables.map { "  \(TrialCommand.prefix)\($0.0)\(String(repeating: " ", count: 12 - $0.0.count))\($0.1)" }.joined(separator: "\n"))
+
+      The plan file has all settings of the trial, for 'apnscope load --plan'; several segments add --segment auto, since it \
+      is the plan of the whole. The command leaves one result, that of 'load' or 'merge', of the rate, connections and \
+      length that were asked for; another, or none, ends the search. Plans and results are in the folder trials of \
+      --output, or else in a temporary one, so with several machines --output is on a shared file system. A trial whose \
+      segments did not run at the same time, or whose generator was the limit, is void and repeated. An interrupt ends the \
+      process group of the running trial.
+
       Standard output is a summary (or the document, --format json); standard error has one line for each trial. --output \
       creates a directory with capacity.json, report.html, and report.md with its charts; 'apnscope report capacity.json' \
       creates the pages again. Ctrl-C once ends it with a report of the completed trials.
@@ -48,13 +60,14 @@ struct Capacity: AsyncParsableCommand {
         apnscope capacity --identity ids --demand monday.json,factor=2
         apnscope capacity --identity ids --storm 1k
         apnscope capacity --identity ids --dry-run
+        apnscope capacity --trial-command ./trial.sh --output capacity
         apnscope capacity --identity ids --trial 3s --confirm 10s \\
           --batch-sweep none --error-sweep none
         apnscope capacity --identity ids --payload-from records.jsonl \\
           --threshold 'send_lag_p999<100ms'
 
       Exit codes: 0 a rate was found; 64 usage; 65 a certificate, a demand or a file of records cannot be used; 66 cannot open a file; \
-      69 the gateway is unreachable; 74 cannot write; 99 no rate passed; 130 interrupted (completed trials are written).
+      69 the gateway is unreachable, or a trial's command failed; 74 cannot write; 99 no rate passed; 130 interrupted (completed trials are written).
       """)
 
   @OptionGroup(title: "Questions") var questions: CapacityQuestions
@@ -88,7 +101,7 @@ struct Capacity: AsyncParsableCommand {
   }
 
   func validate() throws {
-    try target.requireIdentity()
+    if trials.trialCommand == nil { try target.requireIdentity() }
     try target.requireOneIdentity(for: "capacity", "the search is for the rate of one")
     try web.requireWeb()
     try requireFolder(result.output)
@@ -98,6 +111,11 @@ struct Capacity: AsyncParsableCommand {
     guard trials.maxTrials.value >= 1 else {
       throw ValidationError("--max-trials must be at least 1 (got \(trials.maxTrials.value)).")
     }
+    if trials.trialCommand != nil, questions.storm != nil {
+      throw ValidationError(
+        "--trial-command and --storm exclude each other: a result does not tell how connections opened.")
+    }
+    guard trials.trialTimeout.duration > .zero else { throw ValidationError("--trial-timeout must be more than 0s.") }
     for (name, time) in [("trial", trials.trial), ("confirm", trials.confirm)] where time.duration < .milliseconds(500)
     {
       throw ValidationError("--\(name) must be at least 500ms.")

@@ -75,6 +75,18 @@ struct TrialOptions: ParsableArguments {
   var settle = TimeSpan(.seconds(2))
 
   @Option(
+    help: ArgumentHelp(
+      "Make each trial with this command of the shell, as 'srun …', instead of from this process; see above.",
+      valueName: "command"))
+  var trialCommand: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "With --trial-command: the longest time of a trial, queueing included.", valueName: "time",
+      default: TimeSpan(.seconds(1_800))), transform: TimeSpan.parse)
+  var trialTimeout = TimeSpan(.seconds(1_800))
+
+  @Option(
     help: ArgumentHelp("Maximum number of trials of the search.", valueName: "count", default: Count(40)),
     transform: Count.parse)
   var maxTrials = Count(40)

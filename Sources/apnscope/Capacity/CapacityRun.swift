@@ -1,4 +1,5 @@
 import ArgumentParser
+import Bytes
 import CommandFiles
 import FoundationEssentials
 import Glibc
@@ -31,20 +32,24 @@ struct CapacityRun {
     let schedule = CapacitySchedule(search, plan)
     let output = try TextOutput()
     if command.dryRun {
-      _ = try command.target.context(isDryRun: true)
+      if command.trials.trialCommand == nil { _ = try command.target.context(isDryRun: true) }
       output.say(schedule.text)
       return try output.check()
     }
     var document = try blank(plan)
-    try Descriptors.require(
-      connections: schedule.maximumConnections(plan), threads: plan.threads, endpoints: command.web.web == nil ? 0 : 1)
-    try command.target.lookUp(for: &plan)
+    if command.trials.trialCommand == nil {
+      try Descriptors.require(
+        connections: schedule.maximumConnections(plan), threads: plan.threads, endpoints: command.web.web == nil ? 0 : 1
+      )
+      try command.target.lookUp(for: &plan)
+    }
     // Made first, so that a bad path is known before the trials.
     let folder = try command.result.output.map { try ReportFolder($0) }
     try folder?.check("capacity.json")
     let history = try History.appending(to: command.result.history)
-    let context = try command.target.context()
+    let context = command.trials.trialCommand == nil ? try command.target.context() : nil
     let stop = LoadStop()
+    let trialCommand = try makeTrialCommand(stop)
     let signals = await StopSignals { stop.request() }
     defer { signals.end() }
 
@@ -57,18 +62,29 @@ struct CapacityRun {
     var runner = CapacityRunner(
       search, load: plan, environment: Apnscope.environment([]), stop: stop
     ) { plan in
+      if let trialCommand {
+        let title = numbers.next()
+        complain(title)
+        return .result(try await trialCommand.run(plan, number: numbers.made))
+      }
       let load = try LoadRunner(plan, tls: context)
       stop.begin(load)
       defer { status.end() }
       let trial = numbers.next()
       let length = RunLength(plan)
-      return try await load.run { status.show($0, of: length, trial: trial) }
+      return .outcome(try await load.run { status.show($0, of: length, trial: trial) })
     } note: {
       StandardError.write(CapacitySummary.line($0) + "\n")
       live?.show($0)
     }
     do {
       try await runner.run()
+    } catch let failure as TrialCommand.Failure {
+      complain(failure.description)
+      guard !runner.trials.isEmpty else { throw ExitStatus.unavailable }
+      document.take(runner, ended: now())
+      try write(document, output, folder, history)
+      throw ExitStatus.unavailable
     } catch let failure as LoadRunner.Failure {
       complain("\(command.target.gateway.address): \(failure)")
       guard !runner.trials.isEmpty else { throw ExitStatus.unavailable }
@@ -86,6 +102,32 @@ struct CapacityRun {
     if document.sustainedPerS == nil { throw ExitStatus.thresholdFailed }
   }
 
+  /// `nil` when trials are made from this process.
+  private func makeTrialCommand(_ stop: LoadStop) throws -> TrialCommand? {
+    guard let text = command.trials.trialCommand else { return nil }
+    let folder = try command.result.output.map { Paths.path(of: "trials", in: $0) } ?? Self.temporaryFolder()
+    // Safe: the text lives through the call.
+    guard unsafe mkdir(folder, 0o777) == 0 || errno == EEXIST else {
+      complain("\(folder): \(SystemError.text(errno))")
+      throw ExitStatus.cannotOpen
+    }
+    let command = command
+    return TrialCommand(
+      command: text, folder: folder, timeout: command.trials.trialTimeout.duration, stop: stop
+    ) { plan in
+      var load = try Load.parse(["--plain"])
+      (load.target, load.workload, load.connections) = (command.target, command.workload, command.connections)
+      load.pace.duration = TimeSpan(plan.duration)
+      load.pace.rate = TrialCommand.rate(plan).flatMap { Rate(argument: "\($0)/s") }
+      return EffectivePlan(load, plan).trial
+    }
+  }
+
+  private static func temporaryFolder() throws -> String {
+    let parent = EngineSegment.variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
+    return Paths.path(of: "apnscope-trials-\(getpid())", in: parent)
+  }
+
   private func now() -> String { rfc3339(Int64(Date.now.timeIntervalSince1970 * 1e9)) }
 
   /// The document without trials.
@@ -97,6 +139,7 @@ struct CapacityRun {
     (load.target, load.workload, load.connections) = (command.target, command.workload, command.connections)
     let ofOneTrial: Set<String> = ["for", "warm_up", "drain", "behind", "poisson", "count"]
     document.plan = EffectivePlan(load, plan).values.filter { !ofOneTrial.contains($0.key) }
+    if let text = command.trials.trialCommand { document.plan["trial_command"] = .text(text) }
     document.settings.precision = command.trials.precision.value
     document.settings.trialS = command.trials.trial.duration / .seconds(1)
     document.settings.confirmS = command.trials.confirm.duration / .seconds(1)

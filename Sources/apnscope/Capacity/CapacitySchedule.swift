@@ -62,6 +62,9 @@ final class TrialNumbers: Sendable {
 
   init(_ schedule: CapacitySchedule) { usual = schedule.usual }
 
+  /// The number of trials that have begun.
+  var made: Int { latest.load(ordering: .relaxed) }
+
   /// Begins the next trial: "trial 7 of about 12, 2 min left". A search that needs more trials than usual has no time left
   /// that is known.
   func next() -> String {

@@ -9,6 +9,8 @@ struct EffectivePlan {
     /// The value in a plan file; `nil` for values derived from other settings, a trace or the machine, which have to be
     /// derived again where the file is used.
     var given: RunResult.PlanValue?
+    /// What a reader of the plan file has to know of it.
+    var note: String?
   }
 
   private var settings: [Setting] = []
@@ -17,7 +19,7 @@ struct EffectivePlan {
   init(_ command: Load, _ plan: LoadPlan) {
     addTarget(command.target)
     if plan.replay == nil { addWorkload(plan.workload, command.workload) }
-    text("segment", "\(plan.workload.segment + 1)/\(plan.workload.segments)")
+    addSegment(command.workload, plan)
     if plan.replay != nil { addReplay(command.replay) }
     addPace(command.pace, plan)
     addConnections(command.connections, plan)
@@ -97,6 +99,15 @@ struct EffectivePlan {
     if !faults.isEmpty || !payloads.isEmpty { text("faults", (faults + payloads).joined(separator: ",")) }
   }
 
+  /// A segment that an engine has told is told again where the file is used.
+  private mutating func addSegment(_ options: WorkloadOptions, _ plan: LoadPlan) {
+    let segment = "\(plan.workload.segment + 1)/\(plan.workload.segments)"
+    let found = options.segment?.auto
+    var setting = Setting(name: "segment", value: .text(segment), given: .text(found ?? segment))
+    if found != nil { setting.note = "\(segment): \((try? options.foundSegment())?.source ?? "")" }
+    settings.append(setting)
+  }
+
   private mutating func addReplay(_ replay: ReplayOptions) {
     text("replay", replay.replay)
     text("speed", replay.effectiveSpeed.defaultValueDescription)
@@ -109,7 +120,12 @@ struct EffectivePlan {
     if !pace.stage.isEmpty { add("stage", .list(pace.stage.map(\.text))) }
     if plan.replay == nil { flag("poisson", pace.poisson) }
     text("behind", plan.behind.rawValue)
-    number("count", plan.count, given: pace.count?.value)
+    number("count", plan.whole?.count ?? plan.count, given: pace.count?.value)
+    if pace.ofWhole { flag("of_whole", true) }
+    if let start = pace.startAt {
+      text("start_at", start.defaultValueDescription)
+      text("late", pace.late.rawValue)
+    }
     add(
       "for", .text(TimeSpan(plan.duration).defaultValueDescription),
       given: pace.duration.map { .text($0.defaultValueDescription) })
@@ -119,7 +135,7 @@ struct EffectivePlan {
 
   private mutating func addConnections(_ options: ConnectionOptions, _ plan: LoadPlan) {
     let connections = plan.connections
-    number("connections", connections.count)
+    number("connections", plan.whole?.connections ?? connections.count)
     number("threads", plan.loopCount, given: options.threads?.value)
     let batching = plan.batching
     text("batch", batching.notifications == .max ? "\(batching.bytes)B" : "\(batching.notifications)")
@@ -172,10 +188,22 @@ struct EffectivePlan {
 
   var values: [String: RunResult.PlanValue] { Dictionary(settings.map { ($0.name, $0.value) }) { $1 } }
 
+  /// The plan file of a trial of a search: of the whole stream, whoever sends it, with the trial's own pace.
+  var trial: String {
+    let kept = settings.filter { !["segment", "of_whole"].contains($0.name) }
+    var trial = EffectivePlan(kept)
+    trial.add("of_whole", .flag(true))
+    return trial.toml + "\n"
+  }
+
+  private init(_ settings: [Setting]) { self.settings = settings }
+
   /// The plan as a plan file, with defaults and derived values as comments.
   var toml: String {
     settings.map { setting in
-      setting.given.map { Self.assignment(setting.name, $0) } ?? "# " + Self.assignment(setting.name, setting.value)
+      let line =
+        setting.given.map { Self.assignment(setting.name, $0) } ?? "# " + Self.assignment(setting.name, setting.value)
+      return setting.note.map { "\(line)  # \($0)" } ?? line
     }.joined(separator: "\n")
   }
 

@@ -11,7 +11,12 @@ struct Load: AsyncParsableCommand {
       the fate of every notification, which the protocol does not tell: accepted, rejected, unknown, or abandoned.
 
       Notification n is a pure function of --seed and n, so a load can be repeated, and several machines can share one \
-      (--segment 2/4; 'apnscope merge' joins their results).
+      (--segment 2/4; 'apnscope merge' joins their results). Under Slurm, MPI or Kubernetes --segment auto takes the part \
+      from the engine, --of-whole divides rates, counts and connections, and --start-at lets all begin together: \
+      connections are made before, and the schedule, with its warm-up, begins at that time of day. +30s counts from the \
+      start of each process, so several machines need the same time, or next:30s. A run that is more than 100 ms late \
+      sends nothing, or leaves out what was due before (--late skip). The result has the planned and the actual start, \
+      and whether the system says that its clock is synchronised. A node's or pod's name becomes the label node or pod.
 
       A batch is written at once when no earlier bytes are unsent; otherwise it grows until it is full (--batch), has \
       waited (--linger), or the socket has drained. Every connection ends with a marker, an intentionally bad \
@@ -77,6 +82,8 @@ struct Load: AsyncParsableCommand {
         apnscope load --identity ids --rate 5k/s --poll-feedback localhost
         apnscope load --identity ids --rate 1k/s --log log.jsonl
         apnscope load --identity ids --token-file t --payload-file p.jsonl
+        apnscope load --plan nightly.toml --segment auto --of-whole
+        apnscope load --plan nightly.toml --segment 2/4 --start-at next:30s
         apnscope load --identity ids --topic a --topic b --payload-file p.jsonl
 
       A run is proven when every due notification was sent or pruned and the fate of each is known: "markers leave nothing unknown" \
@@ -90,7 +97,7 @@ struct Load: AsyncParsableCommand {
       responses. A refused connection is retried, for 3 seconds when there never was one, otherwise for --give-up.
 
       Exit codes: 0 done; 64 usage; 65 a certificate, plan or file of records cannot be used; 66 cannot open a file; 69 \
-      the gateway is unreachable, nothing was accepted (with --markers off: written), the run was abandoned, or fewer \
+      the gateway is unreachable, --start-at had passed, nothing was accepted (with --markers off: written), the run was abandoned, or fewer \
       connections came up than requested (not with --markers off); 70 the books do not balance, or markers left fates \
       unknown; 74 cannot write; 99 a threshold failed; 130 interrupted (the result is written).
       """)
@@ -115,10 +122,7 @@ struct Load: AsyncParsableCommand {
 
   func validate() throws {
     if plan == nil { try requireCompanions() }
-    if (workload.segment?.count ?? 1) > 1, let one = result.threshold.first(where: { $0.threshold.aborts }) {
-      throw ValidationError(
-        "--threshold \(one.threshold.argument) and --segment exclude each other: a segment knows only its part.")
-    }
+    if workload.segment?.isPart == true { try refuseAborting() }
     if replay.replay != nil, let other = (workload.given + pace.given).first {
       throw ValidationError("--replay and --\(other) exclude each other: a replay is sent as recorded.")
     }
@@ -131,6 +135,13 @@ struct Load: AsyncParsableCommand {
     if feedback.pollFeedback != nil {
       try target.requireOneIdentity(for: "--poll-feedback", "each topic has a list of its own; run a load for each")
     }
+  }
+
+  /// A condition on the whole stream cannot end a segment.
+  private func refuseAborting() throws {
+    guard let one = result.threshold.first(where: { $0.threshold.aborts }) else { return }
+    throw ValidationError(
+      "--threshold \(one.threshold.argument) and --segment exclude each other: a segment knows only its part.")
   }
 
   /// Requirements of options that a plan file may meet instead of the command line.
@@ -183,6 +194,10 @@ struct Load: AsyncParsableCommand {
     try replay.apply(to: &plan, hasDuration: pace.duration != nil)
     try feedback.apply(to: &plan, target)
     plan.timelineLimit = result.timeline.value
+    if plan.workload.segments > 1 { try refuseAborting() }
+    if pace.ofWhole {
+      do { try plan.takeSegment() } catch { throw ValidationError("--of-whole: \(error).") }
+    }
     return plan
   }
 }

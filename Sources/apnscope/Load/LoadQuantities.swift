@@ -2,6 +2,7 @@ import ArgumentParser
 import Bytes
 import GatewaySimulator
 import LoadTest
+import Measurement
 
 /// A count as typed: 500, 200k, 10M, 1G.
 struct Count: Quantity {
@@ -169,19 +170,104 @@ struct FaultsArgument: Quantity {
   }
 }
 
-/// A share of a stream, as typed: 2/4.
-struct SegmentArgument: Quantity {
-  static let notation = "a part, e.g. 2/4 for the second of four, of up to \(most)"
-  /// The maximum of a result.
-  private static let most = 1_000_000
+/// A share of a stream, as typed: 2/4; or auto, which takes it from the engine that has started this process.
+enum SegmentArgument: Quantity {
+  case part(number: Int, count: Int)
+  /// With the number of segments, for engines that do not tell it.
+  case auto(count: Int?)
 
-  var number: Int
-  var count: Int
+  static let notation =
+    "a part, e.g. 2/4 for the second of four, of up to \(most); or auto, or auto/4, under Slurm, MPI or Kubernetes"
+  /// The maximum of a result.
+  static let most = 1_000_000
 
   init?(argument: String) {
-    let parts = argument.split(separator: "/").compactMap { Int($0) }
-    guard parts.count == 2, (1...Self.most).contains(parts[1]), (1...parts[1]).contains(parts[0]) else { return nil }
-    (number, count) = (parts[0], parts[1])
+    let words = argument.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    if words.first == "auto" {
+      guard words.count > 1 else {
+        self = .auto(count: nil)
+        return
+      }
+      guard words.count == 2, let count = Int(words[1]), (1...Self.most).contains(count) else { return nil }
+      self = .auto(count: count)
+      return
+    }
+    let parts = words.compactMap { Int($0) }
+    guard words.count == 2, parts.count == 2, (1...Self.most).contains(parts[1]), (1...parts[1]).contains(parts[0])
+    else { return nil }
+    self = .part(number: parts[0], count: parts[1])
+  }
+
+  /// Whether it is known, without an engine, to be less than the whole stream.
+  var isPart: Bool { if case .part(_, let count) = self { count > 1 } else { false } }
+
+  /// The text of auto; `nil` for a part.
+  var auto: String? {
+    switch self {
+    case .part: nil
+    case .auto(let count): count.map { "auto/\($0)" } ?? "auto"
+    }
+  }
+}
+
+/// A time of day as typed: 2026-11-22T09:00:00Z, +30s from now, or next:30s, the next multiple of 30 s of the clock.
+enum StartArgument: Quantity {
+  static let notation =
+    "a time with its zone, e.g. 2026-11-22T09:00:00Z or 2026-11-22T10:00:00+01:00; +30s for a time from now; or next:30s for the next multiple of 30 s of the clock"
+
+  case at(Int64, text: String)
+  case after(TimeSpan)
+  /// A multiple of this since 1970, in UTC.
+  case next(TimeSpan)
+
+  init?(argument: String) {
+    if argument.hasPrefix("+") {
+      guard let time = TimeSpan(argument: String(argument.dropFirst())) else { return nil }
+      self = .after(time)
+    } else if argument.hasPrefix("next:") {
+      guard let time = TimeSpan(argument: String(argument.dropFirst("next:".count))), time.duration >= .seconds(1)
+      else { return nil }
+      self = .next(time)
+    } else {
+      guard let time = Self.nanoseconds(argument) else { return nil }
+      self = .at(time, text: argument)
+    }
+  }
+
+  /// UNIX nanoseconds of an RFC 3339 time with Z or an offset.
+  private static func nanoseconds(_ text: String) -> Int64? {
+    let bytes = Array(text.utf8)
+    if let time = RFC3339.nanoseconds(bytes.rawBytes) { return time }
+    // 2026-11-22T10:00:00+01:00: the time of day at the offset, which is ahead of UTC if it is positive.
+    guard bytes.count > 6,
+      let sign = ["+": 1, "-": -1][String(decoding: bytes[(bytes.count - 6)...].prefix(1), as: UTF8.self)]
+    else { return nil }
+    let offset = String(decoding: bytes.suffix(5), as: UTF8.self).split(separator: ":").map(String.init)
+    guard offset.count == 2,
+      offset.allSatisfy({ $0.utf8.count == 2 && $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }),
+      let hours = Int64(offset[0]), let minutes = Int64(offset[1]), hours < 24, minutes < 60
+    else { return nil }
+    let inZone = bytes.dropLast(6) + [UInt8(ascii: "Z")]
+    guard let local = RFC3339.nanoseconds(Array(inZone).rawBytes) else { return nil }
+    let time = local - Int64(sign) * (hours * 60 + minutes) * 60_000_000_000
+    return time >= 0 ? time : nil
+  }
+
+  /// UNIX nanoseconds.
+  func time(from now: Int64) -> Int64 {
+    switch self {
+    case .at(let time, _): time
+    case .after(let time): now + time.duration.nanoseconds
+    case .next(let period): (now / period.duration.nanoseconds + 1) * period.duration.nanoseconds
+    }
+  }
+
+  var defaultValueDescription: String {
+    switch self {
+    case .at(_, let text): text
+    case .after(let time): "+\(time.defaultValueDescription)"
+    case .next(let period): "next:\(period.defaultValueDescription)"
+    }
   }
 }
 

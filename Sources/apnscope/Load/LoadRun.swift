@@ -33,7 +33,8 @@ struct LoadRun {
     let junit = try command.result.junit.map { try WholeDocument($0) }
     let history = try History.appending(to: command.result.history)
     let environment = Apnscope.environment(CommandLine.arguments)
-    deferThresholds()
+    let isSegment = plan.workload.segments > 1
+    if isSegment { deferThresholds() }
     let log = try command.log.open()
     let stop = await StopSignals { runner.stop() }
     defer { stop.end() }
@@ -50,7 +51,11 @@ struct LoadRun {
       partial?.remove()
       _ = log?.end(nil)
       await metrics?.stop()
-      complain("\(command.target.gateway.address): \(error)")
+      if let failure = error as? LoadRunner.Failure, case .late = failure {
+        complain("\(failure)")
+      } else {
+        complain("\(command.target.gateway.address): \(error)")
+      }
       throw ExitStatus.unavailable
     }
     await metrics?.stop()
@@ -145,12 +150,9 @@ struct LoadRun {
     return try PartialResult(beside: output, environment, plan: settings.values, labels: command.result.labels)
   }
 
-  /// Whether the run sends one part of a stream that several runs send together.
-  private var isSegment: Bool { (command.workload.segment?.count ?? 1) > 1 }
-
   /// Conditions are on the whole stream, which a segment is not.
   private func deferThresholds() {
-    guard isSegment, !command.result.threshold.isEmpty else { return }
+    guard !command.result.threshold.isEmpty else { return }
     complain("--threshold is for the whole stream: 'apnscope merge' evaluates it when the segments are joined")
   }
 

@@ -6,7 +6,7 @@ import Reporting
 
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Merge the results of a load that several machines shared, or inspections.",
+    abstract: "Merge the results of a load that several machines shared, inspections, or ledgers.",
     usage: "apnscope merge [<options>] <file> ...",
     discussion: """
       Each file is a result of 'apnscope load --output' of one segment of the same stream (--segment 1/4, 2/4 …), all run at \
@@ -23,31 +23,40 @@ struct Merge: ParsableCommand {
       and is read instead of FILE. A repeated segment causes exit code 70 as well. With --ledger the sum of the books of \
       the gateways has to equal that of the loads.
 
+      The plan of the merged result is that of the whole stream, and its parts are listed by segment: host, labels, start, \
+      counts, send lag, processor time, limit and warnings of each. With --ledger, the connections that are in the books of \
+      a segment and of the gateway tell how far the segment's clock is from the gateway's. --history appends the result to \
+      a history, as 'load' does. It does not matter in which order results are given; they are read one by one, and memory \
+      is that of the merged result, and about 10 KB for each.
+
       Segments whose measured phases overlap by less than nine tenths of the shortest did not run together (or the clocks \
       of their machines differ): their counts are added, but there are no rates, because no second had their sum.
 
       Documents of 'apnscope inspect --format json' are joined as well: those of several recordings, or of the parts that \
       --shard made of one. Counts, distributions and findings are those of the whole; findings about resends are exact \
       within each document, and a shard has all packets between two hosts. Connections are numbered anew. A part that is \
-      missing causes exit code 70.
+      missing causes exit code 70. Ledgers of 'apnscope simulate' alone are added to one ledger.
 
       Warnings, also part of the result, report this, and plans that differ in more than the segment.
 
       Examples:
         apnscope merge a.json b.json
         apnscope merge results/ --ledger sim.json --output merged.json
+        apnscope merge results/ --history runs.sqlite
+        apnscope merge gateway-1.json gateway-2.json --output ledger.json
         apnscope merge segment-*.json --threshold 'accepted_per_s>100k'
         cat segment-*.json | apnscope merge - --format json
         apnscope merge part-1.json part-2.json part-3.json part-4.json
 
-      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load or an inspection, has another schema, or is \
+      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load, an inspection or a ledger, has another schema, or is \
       the same as another; 66 cannot open a file; 69 one of the runs failed; 70 a part is missing, the books do not \
       balance, or those of the gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
       """)
 
   @Argument(
     help: ArgumentHelp(
-      "Results of 'apnscope load', or inspections; folders of them, or - for standard input.", valueName: "file"),
+      "Results of 'apnscope load', inspections, or ledgers; folders of them, or - for standard input.",
+      valueName: "file"),
     completion: .file(extensions: ["json"]))
   var results: [String]
 
@@ -84,7 +93,13 @@ struct Merge: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Maximum number of results; all are held in memory.", valueName: "count", default: Count(10_000)),
+      "Append the merged result to this history, an SQLite file; see 'apnscope history --help'.", valueName: "file"),
+    completion: .file(extensions: ["sqlite"]))
+  var history: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Maximum number of results.", valueName: "count", default: Count(10_000)),
     transform: Count.parse)
   var maxResults = Count(10_000)
 
@@ -97,18 +112,20 @@ struct Merge: ParsableCommand {
     if results.count(where: { $0 == "-" }) > 1 { throw ValidationError("- can be given only once.") }
     try refuseConflicts(
       reading: results.filter { !Paths.isDirectory($0) } + ledger,
-      writing: [("--output", outputFile), FilesInUse.standardOutput])
+      writing: [("--output", outputFile), ("--history", history), FilesInUse.standardOutput])
   }
 
   func run() throws {
     let inputs = try MergeInputs(results, leavingOut: ledger + [outputFile].compactMap { $0 }, atMost: maxResults.value)
     if !inputs.inspections.isEmpty { return try merge(inputs.inspections, unreadable: inputs.unreadable) }
+    if !inputs.ledgers.isEmpty { return try merge(inputs.ledgers, unreadable: inputs.unreadable) }
     let books = try Ledger.merging(ledger.map { try ResultDocument.readLedger($0) })
+    let runs = try History.appending(to: history)
     var merged: RunResult
     do {
-      merged = try RunResult.merging(
-        inputs.parts, unreadable: inputs.unreadable, allowsMissing: allowMissing,
-        thresholds: threshold.map(\.threshold))
+      merged = try inputs.merger.result(
+        unreadable: inputs.unreadable, allowsMissing: allowMissing, thresholds: threshold.map(\.threshold),
+        ledger: books)
     } catch {
       complain("\(error)")
       throw ExitStatus.damaged
@@ -119,6 +136,7 @@ struct Merge: ParsableCommand {
     let document = try merged.jsonDocument()
     file?.write(document)
     if shown == .json { standard.say(document) } else { standard.show(LoadSummary(merged).text, colour) }
+    try complaining { try runs?.append(merged, document: document) }
     try file?.check()
     try standard.check()
     let broken = merged.verdict.invariants.filter { !$0.holds }
@@ -129,10 +147,7 @@ struct Merge: ParsableCommand {
   }
 
   private func merge(_ inspections: [InspectionReport.Part], unreadable: [String]) throws {
-    for (name, isGiven) in [("ledger", !ledger.isEmpty), ("threshold", !threshold.isEmpty)] where isGiven {
-      complain("--\(name) is for results of a load, and \(inspections[0].name) is an inspection")
-      throw ExitCode(64)
-    }
+    try refuseOptionsOfLoads(because: "\(inspections[0].name) is an inspection")
     let merged: InspectionReport
     let missing: [String]
     do {
@@ -155,5 +170,35 @@ struct Merge: ParsableCommand {
     try standard.check()
     for text in missing { complain(text) }
     if !(missing + unreadable).isEmpty, !allowMissing { throw ExitStatus.brokenBooks }
+  }
+
+  private func refuseOptionsOfLoads(because reason: String) throws {
+    for (name, isGiven) in [
+      ("ledger", !ledger.isEmpty), ("threshold", !threshold.isEmpty), ("history", history != nil),
+    ] where isGiven {
+      complain("--\(name) is for results of a load, and \(reason)")
+      throw ExitCode(64)
+    }
+  }
+
+  private func merge(_ ledgers: [(name: String, ledger: Ledger)], unreadable: [String]) throws {
+    try refuseOptionsOfLoads(because: "\(ledgers[0].name) is a ledger")
+    guard let merged = Ledger.merging(ledgers.map(\.ledger)) else { return }
+    let file = try outputFile.map { try WholeDocument($0) }
+    let standard = try TextOutput()
+    let document = try merged.jsonDocument()
+    file?.write(document)
+    if shown == .json {
+      standard.say(document)
+    } else {
+      let gateway = merged.gateway
+      let rejected = gateway.rejected.values.reduce(0, +)
+      standard.say(
+        "\(ledgers.count) ledgers: \(grouped(gateway.received)) received = \(grouped(gateway.accepted)) accepted + \(grouped(rejected)) rejected + \(grouped(gateway.discarded)) discarded, on \(grouped(gateway.connections)) connections"
+      )
+    }
+    try file?.check()
+    try standard.check()
+    if !unreadable.isEmpty, !allowMissing { throw ExitStatus.brokenBooks }
   }
 }

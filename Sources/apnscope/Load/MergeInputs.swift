@@ -5,17 +5,20 @@ import FoundationEssentials
 import Measurement
 import Reporting
 
-/// The inputs of `merge`, which are results of loads, or inspections: files, folders, and concatenated documents on
-/// standard input.
+/// The inputs of `merge`, which are results of loads, or inspections, or ledgers: files, folders, and concatenated
+/// documents on standard input. Results of loads are merged as they are read, and not kept.
 ///
 /// For a killed run, `FILE.part` replaces `FILE`. Reports skipped files with reasons.
 struct MergeInputs {
-  private(set) var parts: [RunResult.Part] = []
+  private(set) var merger = RunResult.Merger()
+  private(set) var ledgers: [(name: String, ledger: Ledger)] = []
   private(set) var inspections: [InspectionReport.Part] = []
   /// Documents that should have been results and cannot be read, each with its name and the reason.
   private(set) var unreadable: [String] = []
   /// The names of the documents read, by content: a document counts once.
   private var names: [UInt64: String] = [:]
+  /// When the run of the last result started.
+  private var lastStarted = ""
   private let most: Int
 
   /// Reports an error and throws an exit code if there is no result, or if a named file is not a load's result.
@@ -34,11 +37,16 @@ struct MergeInputs {
         try add(file: argument, isNamed: true)
       }
     }
-    if !parts.isEmpty, let inspection = inspections.first {
-      complain("\(inspection.name): is an inspection, and \(parts[0].name) a result of 'load': they cannot be merged")
+    let kinds = [
+      merger.firstName.map { ($0, "a result of 'load'") }, inspections.first.map { ($0.name, "an inspection") },
+      ledgers.first.map { ($0.name, "a ledger") },
+    ].compactMap { $0 }
+    if kinds.count > 1 {
+      let advice = kinds[1].1 == "a ledger" && merger.count > 0 ? "; give the ledger with --ledger" : ""
+      complain("\(kinds[1].0): is \(kinds[1].1), and \(kinds[0].0) \(kinds[0].1): they cannot be merged\(advice)")
       throw ExitStatus.damaged
     }
-    guard parts.isEmpty, inspections.isEmpty else { return }
+    guard kinds.isEmpty else { return }
     complain("merge: no usable results")
     throw ExitStatus.damaged
   }
@@ -74,12 +82,12 @@ struct MergeInputs {
     if hasPartial, case .unreadable = ResultDocument.content(of: data) {
       return try add(Self.read(partial), partial, isNamed: isNamed)
     }
-    let count = parts.count
+    let count = merger.count
     try add(data, path, isNamed: isNamed)
-    guard hasPartial, parts.count > count, let whole = parts.last?.result else { return }
+    guard hasPartial, merger.count > count else { return }
     // A run that ends at this moment removes its partial result.
     guard let later = ResultDocument.resultIfAny(of: partial) else { return }
-    if later.started > whole.started {
+    if later.started > lastStarted {
       miss("\(partial) is of a later run than \(path), and that run did not finish")
     }
   }
@@ -113,6 +121,9 @@ struct MergeInputs {
     case .document(kind: InspectionDocument.kind):
       try note(data, name)
       inspections.append(.init(name, try ResultDocument.inspection(in: data, name)))
+    case .document(kind: Ledger().kind) where isNamed:
+      try note(data, name)
+      ledgers.append((name, try ResultDocument.ledger(in: data, name)))
     case .document, .foreign:
       // `result(in:_:)` throws the reason.
       if isNamed { _ = try ResultDocument.result(in: data, name) }
@@ -122,7 +133,14 @@ struct MergeInputs {
 
   private mutating func addResult(_ data: Data, _ name: String) throws {
     try note(data, name)
-    parts.append(.init(name, try ResultDocument.result(in: data, name)))
+    let result = try ResultDocument.result(in: data, name)
+    do {
+      try merger.add(.init(name, result))
+    } catch {
+      complain("\(error)")
+      throw ExitStatus.damaged
+    }
+    lastStarted = result.started
   }
 
   /// Throws if a document was read before, or exceeds the largest number of results.
@@ -133,7 +151,7 @@ struct MergeInputs {
       throw ExitStatus.damaged
     }
     names[digest] = name
-    guard parts.count + inspections.count < most else {
+    guard merger.count + inspections.count + ledgers.count < most else {
       complain("merge: more than \(grouped(most)) results; raise --max-results")
       throw ExitStatus.damaged
     }

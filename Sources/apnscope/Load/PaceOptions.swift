@@ -1,11 +1,12 @@
 import ArgumentParser
 import LoadTest
+import Measurement
 
 struct PaceOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,
     help: ArgumentHelp(
-      "Notifications per second, e.g. 50k or 200k/s, or per minute, e.g. 600/m, over all connections of this run; with --segment, of this segment. Default: as fast as possible.",
+      "Notifications per second, e.g. 50k or 200k/s, or per minute, e.g. 600/m, over all connections of this run; with --segment, of this segment, unless --of-whole is given. Default: as fast as possible.",
       valueName: "rate"), transform: Rate.parse)
   var rate: Rate?
 
@@ -35,7 +36,8 @@ struct PaceOptions: ParsableArguments {
   @Option(
     name: [.customShort("n"), .long],
     help: ArgumentHelp(
-      "End after this many notifications, e.g. 10M; with --segment, of this segment.", valueName: "count"),
+      "End after this many notifications, e.g. 10M; with --segment, of this segment, unless --of-whole is given.",
+      valueName: "count"),
     transform: Count.parse)
   var count: Count?
 
@@ -58,6 +60,24 @@ struct PaceOptions: ParsableArguments {
       "Time limit for the end of the run: last answers, and the resends they cause.", valueName: "time",
       default: TimeSpan(.seconds(10))), transform: TimeSpan.parse)
   var drain = TimeSpan(.seconds(10))
+
+  @Flag(
+    help:
+      "With --segment: --rate, --rate-per-connection, --stage, --count and --connections are those of the whole stream, and divided exactly among the segments. In a plan file: of_whole = true."
+  )
+  var ofWhole = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Begin the schedule at this time, so that several machines begin together: 2026-11-22T09:00:00Z, +30s from now, or next:30s for the next multiple of 30 s of the clock. Connections are made before.",
+      valueName: "time"), transform: StartArgument.parse)
+  var startAt: StartArgument?
+
+  @Option(
+    help:
+      "How to treat a --start-at that has passed when the connections are made: fail (send nothing and exit with 69) or skip (begin at once; notifications that were due before are not sent, and counted as skipped)."
+  )
+  var late = PlannedStart.Late.fail
 
   /// The options that determine the due times of generated notifications.
   static let paced = ["rate", "rate-per-connection", "stage", "poisson"]
@@ -82,6 +102,7 @@ struct PaceOptions: ParsableArguments {
   }
 
   func requireSchedule() throws {
+    if late == .skip, startAt == nil { throw ValidationError("--late skip needs --start-at.") }
     if given == ["poisson"] { throw ValidationError("--poisson needs --rate, --rate-per-connection or --stage.") }
   }
 
@@ -111,7 +132,12 @@ struct PaceOptions: ParsableArguments {
     }
     plan.warmUp = warmUp.duration
     plan.drain = drain.duration
+    if let startAt {
+      plan.start = PlannedStart(at: startAt.time(from: WallClock.system.nanoseconds()), late: late)
+    }
   }
 }
+
+extension PlannedStart.Late: ExpressibleByArgument {}
 
 extension LoadPlan.Behind: ExpressibleByArgument {}

@@ -91,9 +91,11 @@ struct ResultOptions: ParsableArguments {
       valueName: "host:port"), transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
 
-  /// The labels by name; `nil` without any.
+  /// The labels by name, with the node's or pod's unless the user gives it; `nil` without any.
   var labels: [String: String]? {
-    label.isEmpty ? nil : Dictionary(label.map { ($0.label.name, $0.label.value) }) { first, _ in first }
+    let places = EnginePlace.labels(in: EngineSegment.variable)
+    let labels = (label.map(\.label) + places).map { ($0.name, $0.value) }
+    return labels.isEmpty ? nil : Dictionary(labels) { first, _ in first }
   }
   /// The file of the result; `nil`: standard output.
   var file: String? { OutputFile.file(output) }

@@ -78,7 +78,7 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Send one part of the stream, so that machines share a load: 2/4 is every 4th notification, from the 2nd. Rates and counts are those of this part. Up to 1000000 parts.",
+      "Send one part of the stream, so that machines share a load: 2/4 is every 4th notification, from the 2nd. auto takes the part from Slurm, Open MPI, PMI or PMIx; auto/N from engines that do not tell the number of parts, as a Kubernetes job. Rates and counts are those of this part, unless --of-whole is given. Up to 1000000 parts.",
       valueName: "part"), transform: SegmentArgument.parse)
   var segment: SegmentArgument?
 
@@ -163,7 +163,22 @@ struct WorkloadOptions: ParsableArguments {
       plan.workload.faults = try shares(faults.faults)
       plan.workload.payloadFaults = try payloadShares(faults.payloads)
     }
-    if let segment { (plan.workload.segment, plan.workload.segments) = (segment.number - 1, segment.count) }
+    let found = try foundSegment()
+    (plan.workload.segment, plan.workload.segments) = (found.number - 1, found.count)
+  }
+
+  /// The segment, and where it is from.
+  func foundSegment() throws -> EngineSegment {
+    switch segment {
+    case nil: return EngineSegment(number: 1, count: 1, source: "")
+    case .part(let number, let count): return EngineSegment(number: number, count: count, source: "")
+    case .auto(let count):
+      do {
+        return try EngineSegment(asked: count, in: EngineSegment.variable)
+      } catch {
+        throw ValidationError("\(error).")
+      }
+    }
   }
 
   private func read<Value>(
