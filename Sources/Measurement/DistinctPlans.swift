@@ -41,9 +41,11 @@ struct DistinctPlans: Sendable {
   }
 
   private static func times(_ value: RunResult.PlanValue, _ factor: Int, _ name: String) -> RunResult.PlanValue? {
-    func rate(_ text: Substring) -> String? { Double(text).flatMap { $0.isFinite ? "\($0 * Double(factor))" : nil } }
+    /// Numbers of a document may be so large that there is no product.
+    func product(_ number: Double) -> Double? { (number * Double(factor)).isFinite ? number * Double(factor) : nil }
+    func rate(_ text: Substring) -> String? { Double(text).flatMap(product).map { "\($0)" } }
     switch value {
-    case .number(let number) where number.isFinite: return .number(number * Double(factor))
+    case .number(let number): return product(number).map { .number($0) }
     case .text(let text) where name == "rate":
       return text.hasSuffix("/s") ? rate(text.dropLast(2)).map { .text("\($0)/s") } : nil
     case .list(let stages) where name == "stage":

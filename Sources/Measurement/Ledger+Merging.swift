@@ -66,6 +66,7 @@ extension Ledger.HTTP2 {
   private static let counts: [WritableKeyPath<Self, Int> & Sendable] = [
     \.connections, \.received, \.accepted, \.rejected, \.discarded, \.incomplete, \.unanswered, \.otherRequests,
     \.goaways, \.resetsSent, \.resetsReceived, \.pings, \.providerTokensOmitted, \.providerTokenRenewals,
+    \.unknown.accepted, \.unknown.rejected, \.unknown.discarded,
   ]
 
   fileprivate mutating func add(_ other: Self) {
@@ -73,6 +74,10 @@ extension Ledger.HTTP2 {
     answers.merge(other.answers, uniquingKeysWith: sum)
     violations.merge(other.violations, uniquingKeysWith: sum)
     floods.merge(other.floods, uniquingKeysWith: sum)
+    faults.merge(other.faults, uniquingKeysWith: sum)
+    if let others = other.channels {
+      if channels == nil { channels = others } else { channels?.add(others) }
+    }
     // A provider shows the same token to several gateways.
     for token in other.providerTokens {
       if let index = providerTokens.firstIndex(where: { $0.isSame(as: token) }) {
@@ -86,6 +91,17 @@ extension Ledger.HTTP2 {
     let left = max(0, providerTokens.count - Self.maximumTokens)
     providerTokens.removeLast(left)
     providerTokensOmitted = sum(providerTokensOmitted, left)
+  }
+}
+
+extension Ledger.HTTP2.Channels {
+  private static let counts: [WritableKeyPath<Self, Int> & Sendable] = [
+    \.created, \.read, \.deleted, \.listed, \.registered, \.keeping,
+  ]
+
+  fileprivate mutating func add(_ other: Self) {
+    for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
+    rejected.merge(other.rejected, uniquingKeysWith: sum)
   }
 }
 

@@ -52,7 +52,7 @@ struct TrialCommandTests {
       // With so much patience every rate passes, unless the two did not run together.
       #expect([0, 99].contains(outcome.status), "\(outcome.errors)")
       let document = try document(command)
-      #expect(document.plan["trial_command"] == .text("sh ./trial.sh"))
+      #expect(document.settings.trialCommand == "sh ./trial.sh")
       let trials = document.trials
       #expect(trials.count >= 3 && trials.map(\.connections).allSatisfy { $0 == 4 })
       #expect(trials.map(\.sendings.accepted).reduce(0, +) == ledger.gateway.accepted)

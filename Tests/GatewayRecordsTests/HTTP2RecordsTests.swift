@@ -60,7 +60,7 @@ struct HTTP2RecordsTests {
     }
   }
 
-  @Test("Records are those of a capture of the same packets", arguments: seeds(40, of: 300), [false, true])
+  @Test("Records are those of a capture of the same packets", arguments: seeds(12, of: 80), [false, true])
   func equalsDecode(seed: UInt64, isTame: Bool) throws {
     let senders = try MadeUpSenders(seed: seed, isTame: isTame)
     let (observed, decoded) = (try Self.observed(senders), try Self.decoded(senders.capture))
@@ -72,7 +72,7 @@ struct HTTP2RecordsTests {
     }
   }
 
-  @Test("Records have the fates that the gateway's books have", arguments: seeds(40, of: 300))
+  @Test("Records have the fates that the gateway's books have", arguments: seeds(12, of: 80))
   func equalsBooks(seed: UInt64) throws {
     let senders = try MadeUpSenders(seed: seed)
     let observed = try Self.observed(senders)
@@ -145,7 +145,7 @@ struct HTTP2RecordsTests {
     return verdict
   }
 
-  @Test("The verdict is that of a capture of the same packets", arguments: seeds(40, of: 300))
+  @Test("The verdict is that of a capture of the same packets", arguments: seeds(12, of: 80))
   func verdictEqualsFollow(seed: UInt64) throws {
     let senders = try MadeUpSenders(seed: seed, isTame: true)
     let verdict = Self.withoutPackets(try Self.verdict(of: senders))
@@ -198,7 +198,7 @@ struct HTTP2RecordsTests {
     return list
   }
 
-  @Test("The list has each notification that the gateway decided on, with its decision", arguments: seeds(40, of: 300))
+  @Test("The list has each notification that the gateway decided on, with its decision", arguments: seeds(12, of: 80))
   func lists(seed: UInt64) async throws {
     let senders = try MadeUpSenders(seed: seed)
     let recorder = Self.recorder()
@@ -223,7 +223,7 @@ struct HTTP2RecordsTests {
 
   @Test(
     "After a reset, list and verdict are those of what follows, also on connections that stay open",
-    arguments: seeds(40, of: 300))
+    arguments: seeds(12, of: 80))
   func reset(seed: UInt64) async throws {
     let senders = try MadeUpSenders(seed: seed)
     var random = SeededGenerator(seed: seed)
@@ -268,7 +268,7 @@ struct HTTP2RecordsTests {
     _ = whole.finish(observedUntil: 0)
   }
 
-  @Test("With less memory nothing is claimed that more memory refutes", arguments: seeds(40, of: 300))
+  @Test("With less memory nothing is claimed that more memory refutes", arguments: seeds(12, of: 80))
   func forgets(seed: UInt64) async throws {
     let senders = try MadeUpSenders(seed: seed)
     var random = SeededGenerator(seed: seed)
@@ -295,7 +295,7 @@ struct HTTP2RecordsTests {
     _ = recorder.finish(observedUntil: 0)
   }
 
-  @Test("What is left out is a gap, counted, and changes no fate", arguments: seeds(40, of: 300))
+  @Test("What is left out is a gap, counted, and changes no fate", arguments: seeds(12, of: 80))
   func leftOut(seed: UInt64) throws {
     let senders = try MadeUpSenders(seed: seed)
     var random = SeededGenerator(seed: seed)

@@ -274,4 +274,51 @@ struct MergerTests {
         == http2.reduce(0) { $0 + $1.providerTokens[0].connections })
     #expect(merged.connections.map(\.closed) == merged.connections.map(\.closed).sorted())
   }
+
+  /// Numbers of a document, by their paths.
+  private func numbers(_ value: Any, _ path: String = "") -> [String: Int] {
+    switch value {
+    case let object as [String: Any]:
+      object.reduce(into: [:]) { $0.merge(numbers($1.value, "\(path)/\($1.key)")) { $1 } }
+    case let number as Int: [path: number]
+    default: [:]
+    }
+  }
+
+  /// A value of the same form in which every number, and every map of numbers, has something of its own.
+  private func filled(_ value: Any, _ next: inout Int, _ factor: Int) -> Any {
+    switch value {
+    case let object as [String: Any]:
+      if object.isEmpty {
+        next += 1
+        return ["x": next * factor]
+      }
+      var filling: [String: Any] = [:]
+      for (key, part) in object.sorted(by: { $0.key < $1.key }) { filling[key] = filled(part, &next, factor) }
+      return filling
+    case is Int:
+      next += 1
+      return next * factor
+    default: return value
+    }
+  }
+
+  @Test("Every count over HTTP/2 is summed, those of faults and channels too") func everyCount() throws {
+    var empty = Ledger.HTTP2()
+    empty.channels = .init()
+    let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(empty))
+    let ledgers = try [1, 100].map { factor in
+      var ledger = Ledger()
+      var next = 0
+      ledger.http2 = try JSONDecoder().decode(
+        Ledger.HTTP2.self, from: JSONSerialization.data(withJSONObject: filled(object, &next, factor)))
+      return ledger
+    }
+    let merged = try #require(Ledger.merging(ledgers)?.http2)
+    let found = numbers(try JSONSerialization.jsonObject(with: JSONEncoder().encode(merged)))
+    #expect(found.count > 25)
+    // Each number is its own, times 101.
+    #expect(Set(found.values).count == found.count)
+    #expect(found.values.allSatisfy { $0 % 101 == 0 && $0 > 0 }, "\(found)")
+  }
 }

@@ -59,6 +59,7 @@ extension Schema {
     Field("lag_limit_us", .integer, "Largest send lag (p99) with which a trial passes.", unit: .microseconds),
     Field("error_limit", .number, "Largest share of rejections with which a trial passes.", unit: .share),
     Field("resent_limit", .number, "Largest share of second or later sendings with which it passes.", unit: .share),
+    Field("trial_command", .text, "The command that made the trials.", when: "`--trial-command` was given"),
   ]
 
   private static let range: [Field] = [

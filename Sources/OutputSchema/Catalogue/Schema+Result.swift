@@ -216,7 +216,9 @@ extension Schema {
     Field("measured_s", .number, "Length of the measured phase.", unit: .seconds),
     Field("written", .integer, "Notifications written, each time that one was.", of: .run),
     Field("accepted", .integer, "The part of `written` that is proven accepted.", of: .run),
-    Field("written_per_s", .number, "Written per second.", of: .measured, when: "there was a measured phase"),
+    Field(
+      "written_per_s", .number, "Written per second.", unit: .perSecond, of: .measured,
+      when: "there was a measured phase"),
     Field(
       "send_lag_p99_us", .integer, "99th percentile of the send lag.", unit: .microseconds, of: .measured,
       when: "anything was due"),

@@ -35,6 +35,8 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     public var errorLimit = 0.01
     /// The maximum share of second and later sendings.
     public var resentLimit = 0.1
+    /// The command that made the trials; `nil`: apnscope itself did.
+    public var trialCommand: String?
     public init() {}
   }
 

@@ -35,7 +35,6 @@ struct Capacity: AsyncParsableCommand {
 
       With --trial-command every trial is a command, which starts the load where it likes: on many machines by srun, mpirun \
       or kubectl. It runs in a process group of its own, with these variables:
-
       \(TrialCommand.variables.map { "  \(TrialCommand.prefix)\($0.0)\(String(repeating: " ", count: 12 - $0.0.count))\($0.1)" }.joined(separator: "\n"))
 
       The plan file has all settings of the trial, for 'apnscope load --plan'; several segments add --segment auto, since it \

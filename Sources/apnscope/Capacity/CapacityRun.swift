@@ -139,7 +139,7 @@ struct CapacityRun {
     (load.target, load.workload, load.connections) = (command.target, command.workload, command.connections)
     let ofOneTrial: Set<String> = ["for", "warm_up", "drain", "behind", "poisson", "count"]
     document.plan = EffectivePlan(load, plan).values.filter { !ofOneTrial.contains($0.key) }
-    if let text = command.trials.trialCommand { document.plan["trial_command"] = .text(text) }
+    document.settings.trialCommand = command.trials.trialCommand
     document.settings.precision = command.trials.precision.value
     document.settings.trialS = command.trials.trial.duration / .seconds(1)
     document.settings.confirmS = command.trials.confirm.duration / .seconds(1)
