@@ -128,7 +128,9 @@ extension Dissector {
   /// Makes a connection drop what it holds.
   mutating func dropHTTP2(_ connection: Connection, _ mark: CapturePosition, _ reader: HTTP2Reader) {
     reader.gapReason = .givenUp
-    reader.session.drop(at: reader.offsets, arrival: Arrival(mark)) { take($0, $1, reader, connection) }
+    reader.session.drop(
+      at: (reader.offsets.client, reader.offsets.server), arrival: Arrival(mark)
+    ) { take($0, $1, reader, connection) }
     reader.gapReason = .lost
     for record in reader.takeAllWaiting() { output.sink.receive(.channelRequest(record)) }
     reader.giveUp()

@@ -33,7 +33,7 @@ final class HTTP2Reader {
   /// Why the bytes are missing that the session learns of now.
   var gapReason = GapRecord.Reason.lost
   /// The stream offsets of the next bytes.
-  private(set) var offsets = (client: 0, server: 0)
+  private(set) var offsets = StreamOffsets()
   /// Whether the next TLS record of a side begins at a frame, as far as is known.
   private var startsFrame = (client: true, server: true)
 
@@ -42,7 +42,7 @@ final class HTTP2Reader {
   }
 
   /// Reads a connection on, whose counts begin here.
-  init(_ session: ProviderSession, offsets: (client: Int, server: Int) = (0, 0), _ limits: ProviderSession.Limits) {
+  init(_ session: ProviderSession, offsets: StreamOffsets = StreamOffsets(), _ limits: ProviderSession.Limits) {
     (self.session, self.offsets) = (session, offsets)
     maximumWaiting = limits.connection.openStreams
     rejections.limit = limits.rejectionReasons

@@ -11,7 +11,7 @@ import Records
 package struct ObservedSession: Sendable {
   private(set) var session: ProviderSession
   /// The stream offsets of the next bytes.
-  private(set) var offsets = (client: 0, server: 0)
+  private(set) var offsets = StreamOffsets()
 
   /// Makes the session of a connection that begins.
   package init(limits: ProviderSession.Limits) { session = ProviderSession(limits: limits) }
@@ -21,14 +21,14 @@ package struct ObservedSession: Sendable {
     _ bytes: RawSpan, _ sender: Direction, at time: Timestamp,
     _ receive: (ProviderEvent, RawSpan) -> Void = { _, _ in }
   ) {
-    let offset = advance(sender, by: bytes.byteCount)
+    let offset = offsets.advance(sender, by: bytes.byteCount)
     session.read(bytes, from: HTTP2Side(sender), at: offset, arrival: Arrival(time), receive)
   }
 
   /// Notes that bytes of one end were not observed.
   package mutating func miss(_ length: Int, _ sender: Direction, at time: Timestamp) {
     guard length > 0 else { return }
-    let offset = advance(sender, by: length)
+    let offset = offsets.advance(sender, by: length)
     session.gap(from: HTTP2Side(sender), at: offset, length: length, arrival: Arrival(time)) { _, _ in }
   }
 
@@ -47,17 +47,6 @@ package struct ObservedSession: Sendable {
 
   /// Notifications that have begun, and of which there is no record yet.
   package var unfinishedNotifications: Int { session.unfinishedNotifications }
-
-  private mutating func advance(_ sender: Direction, by length: Int) -> Int {
-    switch sender {
-    case .client:
-      defer { offsets.client += length }
-      return offsets.client
-    case .server:
-      defer { offsets.server += length }
-      return offsets.server
-    }
-  }
 }
 
 extension Arrival {

@@ -24,7 +24,7 @@ package struct ObservedStreams {
   private struct Place {
     let slot: Int
     let client: FlowDirection
-    var offsets = (client: 0, server: 0)
+    var offsets = StreamOffsets()
     /// Accepted notifications that were missed.
     var missedAccepted = 0
 
@@ -35,18 +35,6 @@ package struct ObservedStreams {
       position.sequence = UInt32(truncatingIfNeeded: offset)
       if sender == .server { position.acknowledgement = UInt32(truncatingIfNeeded: offsets.client) }
       return position
-    }
-
-    /// The offset of the next byte of an end; adds the length of what follows to it.
-    mutating func advance(_ sender: Direction, by length: Int) -> Int {
-      switch sender {
-      case .client:
-        defer { offsets.client += length }
-        return offsets.client
-      case .server:
-        defer { offsets.server += length }
-        return offsets.server
-      }
     }
   }
 
@@ -100,7 +88,7 @@ package struct ObservedStreams {
     } else {
       dissector.clientStreams[slot].readings = connection.beginReading(dissector.options.limits)
     }
-    places[number] = Place(slot: slot, client: direction, offsets: standing?.offsets ?? (0, 0))
+    places[number] = Place(slot: slot, client: direction, offsets: standing?.offsets ?? StreamOffsets())
     if let subject = tls?.clientSubject {
       dissector.output.sink.presented(subject: subject, connection: connection.number)
     }
@@ -110,7 +98,9 @@ package struct ObservedStreams {
   package mutating func receive(
     _ bytes: RawSpan, _ sender: Direction, of number: UInt64, at time: Timestamp
   ) {
-    guard let place = places[number], let offset = places[number]?.advance(sender, by: bytes.byteCount) else { return }
+    guard let place = places[number], let offset = places[number]?.offsets.advance(sender, by: bytes.byteCount) else {
+      return
+    }
     let position = place.position(sender, offset, time)
     dissector.consume(.bytes(bytes), at: position)
     dissector.memory.add(bytes.byteCount)
@@ -142,7 +132,8 @@ package struct ObservedStreams {
   package mutating func miss(
     _ length: Int, _ sender: Direction, accepted: Int, of number: UInt64, at time: Timestamp
   ) {
-    guard let place = places[number], length > 0, let offset = places[number]?.advance(sender, by: length) else {
+    guard let place = places[number], length > 0, let offset = places[number]?.offsets.advance(sender, by: length)
+    else {
       return
     }
     places[number]?.missedAccepted += accepted

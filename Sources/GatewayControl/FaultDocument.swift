@@ -234,7 +234,7 @@ extension FaultDocument.Rule {
     }
   }
 
-  /// What it answers over HTTP/2.
+  /// The reason of its answers over HTTP/2, and their status.
   private var answer: (ProviderReason, Int) {
     get throws {
       let reason = ProviderReason(rawValue: reason ?? ProviderReason.badDeviceToken.rawValue)
@@ -299,7 +299,7 @@ extension FaultDocument.Disturbance {
       } catch {
         throw ControlProblem(422, "\(error)")
       }
-      // Whoever may ask the endpoint may not read the files of this machine.
+      // Clients of the endpoint may not read files of this machine.
       guard value.file == nil else { throw ControlProblem(422, "a file of delays is named on the command line alone") }
       return value
     }

@@ -31,7 +31,7 @@ public struct ReceivedNotification: Sendable, Equatable {
   public let payload: [UInt8]
   /// The length of the payload in bytes.
   public let payloadLength: Int
-  /// What it has over HTTP/2; `nil`: it came over the binary protocol.
+  /// Its fields and its answer over HTTP/2; `nil`: it came over the binary protocol.
   public let request: Request?
 
   /// A request of the HTTP/2 provider API. Texts are as they were sent; `nil`: there is none.

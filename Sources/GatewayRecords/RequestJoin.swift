@@ -31,7 +31,7 @@ struct RequestJoin: Sendable {
 
   init(_ limits: ProviderSession.Limits) { reading = ObservedSession(limits: limits) }
 
-  /// What happened on the connection in one event.
+  /// Requests and ends of streams of one event.
   private struct Found {
     var requests: [(request: ProviderRequest, bytes: [UInt8])] = []
     /// Streams whose notifications have a fate: nothing follows.

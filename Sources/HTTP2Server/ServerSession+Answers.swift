@@ -37,6 +37,7 @@ extension ServerSession {
       finish(slot)
     } else {
       streams[slot].unsent = content[...]
+      unsentBytes += content.count
       blocked += 1
       send(slot)
     }
@@ -64,6 +65,7 @@ extension ServerSession {
       floods.windowUpdates.add(2, options.floods.windowUpdates)
       sendWindow -= count
       streams[slot].sendWindow -= count
+      unsentBytes -= count
       rest = rest.dropFirst(count)
     }
     blocked -= 1

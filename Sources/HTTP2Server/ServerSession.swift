@@ -63,6 +63,8 @@ package struct ServerSession: ~Copyable {
   var sendWindow = 65_535
   /// Streams whose answer waits for a window.
   var blocked = 0
+  /// The bytes of answers that wait for a window.
+  package internal(set) var unsentBytes = 0
   /// Streams whose answer waits for the connection's window, in the order in which they began to wait; those before
   /// `firstWaiting` do no more, and others may be closed.
   var waiting: [UInt32] = []
@@ -122,8 +124,8 @@ package struct ServerSession: ~Copyable {
 
   /// Open streams.
   package var openStreams: Int { streams.count }
-  /// The bytes of content and of field blocks that wait for their end.
-  package var heldBytes: Int { streams.keptBytes + (pending == nil ? 0 : block.count) }
+  /// The bytes of content and of field blocks that wait for their end, and of answers that wait for a window.
+  package var heldBytes: Int { streams.keptBytes + unsentBytes + (pending == nil ? 0 : block.count) }
   /// The slots of open streams, in the order of the streams. O(n log n).
   package var openSlots: [Int] { streams.inOrder() }
   /// Whether the connection has failed: what is in the output is the last.
@@ -248,6 +250,7 @@ package struct ServerSession: ~Copyable {
 
   mutating func close(_ slot: Int, isReset: Bool = false) {
     if !streams[slot].unsent.isEmpty { blocked -= 1 }
+    unsentBytes -= streams[slot].unsent.count
     streams.close(slot, isReset: isReset)
     // Closed streams stay in line until it is their turn, unless they are most of it.
     if waiting.count - firstWaiting > 2 * streams.count + 1_024 {

@@ -7,7 +7,7 @@ extension RunResult {
     /// The most seconds of a merged series: more than a day. Parts of so different times are no parts of one load.
     package static let maximumSeconds = 200_000
 
-    /// What adds up so far, without series, stalls and timeline.
+    /// The sums so far, without series, stalls and timeline.
     private var sums: RunResult?
     /// The part itself while there is one only: it keeps its series, bins, stalls and timeline.
     private var single: RunResult?
@@ -183,14 +183,14 @@ extension RunResult {
     Segments.isWarning(text) || isOverlapWarning(text) || text.hasPrefix(clockWarning) || text.hasPrefix(startWarning)
   }
 
-  /// What `JoinedCourse` and `PartBrief` join.
+  /// The parts of a result that `JoinedCourse` and `PartBrief` join.
   fileprivate mutating func dropCourse() {
     (series, stalls, timeline, bins) = ([], nil, Timeline(), nil)
     for index in phases.indices { phases[index].rates = nil }
   }
 }
 
-/// What a merger keeps of a part.
+/// The facts of a part that a merger keeps.
 struct PartBrief: Sendable {
   /// The order of parts: by segment, then by start, host and name.
   struct Key: Sendable, Comparable {

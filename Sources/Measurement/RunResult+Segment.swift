@@ -1,4 +1,4 @@
-/// What a merged result keeps of each of the runs that it is of.
+/// The facts of one run that a merged result keeps.
 extension RunResult {
   /// One run of a merged result.
   public struct Segment: Sendable, Equatable, Codable {

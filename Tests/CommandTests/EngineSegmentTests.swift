@@ -4,7 +4,7 @@ import Testing
 
 @testable import apnscope
 
-/// What `--segment auto` takes from the variables of engines. The sets of variables are those that Slurm 22.05, Open MPI
+/// Segments that `--segment auto` takes from the variables of engines. The sets of variables are those that Slurm 22.05, Open MPI
 /// 4.1.4 and the documentation of Kubernetes have.
 @Suite("Segments of engines")
 struct EngineSegmentTests {

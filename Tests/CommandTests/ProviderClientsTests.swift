@@ -34,7 +34,7 @@ struct ProviderClientsTests {
     Client(name: "apns2", count: 60), Client(name: "node", count: 200), Client(name: "java", count: 200),
   ].filter(\.isInstalled)
 
-  /// What a client believes, the gateway's books, and a recording's, of one run.
+  /// The client's words, the gateway's books, and those of a recording, of one run.
   private struct Run {
     /// By token: `200`, a reason, or `error: …`.
     let said: [String: String]
@@ -112,7 +112,7 @@ struct ProviderClientsTests {
     .enabled(if: LoopbackCapture.isPossible, "needs root and dumpcap"), arguments: some(4, of: troubles))
   func faults(trouble: Trouble) throws {
     try Command.inFolder { command in
-      let run = try Run(trouble.client, ["--http2-fault", trouble.fault], patience: 3, in: command)
+      let run = try Run(trouble.client, ["--http2-fault", trouble.fault], patience: 6, in: command)
       try run.checkBooks()
       let http2 = try #require(run.ledger["http2"] as? [String: Any])
       let kind = String(trouble.fault.prefix { $0 != "," })

@@ -61,9 +61,16 @@ struct ReadmeTests {
     try Command.inFolder { command in
       var script =
         "mkdir bin; ln -s \"$apnscope\" bin/apnscope; ln -s '\(Command.traces.path)' Traces; PATH=$PWD/bin:$PATH\n"
-      script += "ip link set lo up\n"
+      // The page waits for a second, and a busy machine may need more.
+      script += """
+        ip link set lo up
+        listening() {
+          for ((tenths = 0; tenths < 600; tenths++)); do grep -qsE '^(gateway|http2) ' "$@" && return; sleep 0.1; done
+        }
+
+        """
       for (number, session) in sessions.enumerated() {
-        script += "(\n"
+        script += "(\nrm -f http2.txt\n"
         for (place, step) in session.enumerated() {
           // What a job prints later belongs to the step that waits for it.
           let target = "out.\(number).\(place)"
@@ -76,10 +83,11 @@ struct ReadmeTests {
       script += "exit 0\n"
       // A job in the background writes to a file of its own.
       script = script.replacing(#/ & sleep 1\n} > (out\.[0-9]+\.[0-9]+) /#) { match in
-        " > \(match.output.1).job & sleep 2\n} > \(match.output.1) "
+        " > \(match.output.1).job & listening \(match.output.1).job http2.txt\n} > \(match.output.1) "
       }
+      script = script.replacing("; sleep 1)", with: "; sleep 5)")
       try command.write(Array(script.utf8), "sessions.sh")
-      let outcome = try command.shell("timeout 100 unshare --net bash -m sessions.sh")
+      let outcome = try command.shell("timeout 300 unshare --net bash -m sessions.sh")
       #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
       for (number, session) in sessions.enumerated() {
         for (place, step) in session.enumerated() {

@@ -172,6 +172,19 @@ final class PlainClient {
     }
   }
 
+  /// The bytes that are there, without a wait.
+  func receiveNow() throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while true {
+      // Safe: the buffer lives through the call.
+      let count = unsafe recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT.rawValue))
+      if count < 0, errno == EAGAIN { return bytes }
+      guard count > 0 else { throw TimeoutError("the connection has ended: \(errno)") }
+      bytes += buffer[..<count]
+    }
+  }
+
   /// Something is there to be read, or the end is.
   var isReadable: Bool {
     var poller = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)

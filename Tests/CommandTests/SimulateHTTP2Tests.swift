@@ -404,14 +404,22 @@ struct SimulateHTTP2Tests {
     throws
   {
     try Command.inFolder { command in
-      let service = try Service(["--plain", "--http2-fault", "silence,idle=300ms,connection=1"], in: command)
+      let service = try Service(
+        ["--plain", "--http2-fault", "silence,idle=300ms,connection=1", "--metrics", "127.0.0.1:0"], in: command)
       let client = try PlainClient(service.port)
       try client.send(HTTP2Bytes.preface)
       let topic = ["-H", "apns-topic: t", "-d", "{}"]
-      Thread.sleep(forTimeInterval: 0.8)
+      let metrics = try #require(service.lines.first { $0.hasPrefix("metrics ") }?.dropFirst("metrics ".count))
+      #expect(
+        waitUntil {
+          let counts = try? run("curl", ["-s", "--max-time", "20", String(metrics)], in: command)
+          return counts?.contains(#"apnscope_http2_faults_total{kind="silence"} 1"#) == true
+        })
+      _ = try client.receiveNow()
       // PING.
       try client.send([0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8])
       #expect(try curl(topic, service, path: "/3/device/0f", in: command).hasPrefix("HTTP/2 200"))
+      #expect(try client.receiveNow().isEmpty)
       let http2 = try #require(try service.stop()["http2"] as? [String: Any])
       #expect(http2["faults"] as? [String: Int] == ["silence": 1])
       #expect(http2["pings"] as? Int == 1)

@@ -110,6 +110,31 @@ struct BroadcastTests {
     let answer = place.manage(method, path, channel: channel, content: content)
     #expect(answer.status == status && answer.reason == reason)
     #expect(place.channels.counts(now: 0).registered == 0)
+    // A notification that comes here is one, and rejected.
+    let counts = place.management.takeCounts()
+    #expect(counts.received == counts.accepted + counts.rejections + counts.discarded)
+    #expect(counts.received + counts.channels.rejected.values.reduce(0, +) == 1)
+  }
+
+  @Test("Lists for a client that opens no window are bounded") func unsentLists() {
+    let place = Place()
+    for _ in 0..<4_000 { _ = place.channels.create(.init(keepsMessage: false), of: Self.app) }
+    for _ in 0..<40 { _ = place.manage("GET", "/1/apps/\(Self.app)/all-channels") }
+    let length = 4_000 * 27
+    #expect(place.management.heldBytes < (1 << 20) + length && place.management.heldBytes > 1 << 20)
+    let counts = place.management.takeCounts()
+    #expect(counts.channels.listed <= (1 << 20) / length + 3)
+    #expect(
+      counts.channels.rejected.map { [$0.key.rawValue: $0.value] } == [
+        ["ServiceUnavailable": 40 - counts.channels.listed]
+      ])
+  }
+
+  @Test("Another apns-request-id than a UUID is not sent back") func requestID() {
+    let place = Place()
+    let answer = place.manage(
+      "GET", "/1/apps/a/all-channels", more: [("apns-request-id", String(repeating: "x", count: 36))])
+    #expect(answer.fields["apns-request-id"].map { !$0.contains("x") && $0.utf8.count == 36 } == true)
   }
 
   @Test("Channels have a limit for each app, and for all") func limits() {

@@ -67,9 +67,10 @@ final class HTTP2Conversation {
   func answer(on stream: UInt32) -> Answer? { log.answers[stream] }
   /// The stream of the next request.
   var nextStream: UInt32 { stream }
-  /// What the transport has to do.
+  /// The actions of the transport that are due.
   private(set) var effects: [ConnectionFaults.Effect] = []
   var nextDue: Duration? { gateway.nextDue.map { .nanoseconds($0) } }
+  var heldBytes: Int { gateway.session.heldBytes }
   var isSilent: Bool { gateway.isSilent }
   /// Bytes of the gateway.
   var received: Int { offsets.server }

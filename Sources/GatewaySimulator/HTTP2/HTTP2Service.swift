@@ -15,7 +15,7 @@ public struct HTTP2Service: Sendable {
     case token
   }
 
-  /// What a service is for.
+  /// The requests that a service answers.
   package enum Purpose: Sendable {
     /// Notifications to devices, and broadcasts.
     case notifications

@@ -5,7 +5,7 @@ package struct ServiceLimit: Sendable {
   package var name: String
   /// The default as it is typed.
   package var value: String
-  /// What is limited, as the end of a sentence.
+  /// The subject of the limit, as the end of a sentence.
   package var summary: String
   private var set: @Sendable (inout HTTP2Service, String) -> Bool
 

@@ -384,7 +384,7 @@ private struct Notices {
   init(say: @escaping @Sendable (String) -> Void) { self.say = say }
 
   func waiting(until time: Int64, from now: Int64) {
-    // Who is nearly there needs no word.
+    // A short wait needs no word.
     guard time - now > 1_000_000_000 else { return }
     say("connected; the schedule begins at \(rfc3339(time)), in \(seconds(time - now))")
   }

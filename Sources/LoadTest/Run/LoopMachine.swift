@@ -319,7 +319,7 @@ extension LoopMachine.Running {
     neverSend(late, &actions)
   }
 
-  /// What is due by now is left out.
+  /// Notifications that are due by now are left out.
   fileprivate mutating func miss(_ now: Int64, _ actions: inout [LoopMachine.Action]) {
     guard let due = timetable.due(at: now), due > 0 else { return }
     next += due

@@ -2,7 +2,7 @@ import Measurement
 
 /// The time of day at which the schedule of a run begins, so that runs on several machines begin together.
 public struct PlannedStart: Sendable, Equatable {
-  /// What becomes of a run that is late.
+  /// The end, or the delayed beginning, of a run that is late.
   public enum Late: String, Sendable, CaseIterable {
     /// It sends nothing and ends.
     case fail

@@ -185,7 +185,8 @@ extension Schema {
       .values([
         "generator": "The generator, at least in one segment.", "gateway": "The gateway.", "schedule": "The rate.",
       ]),
-      "What kept its rate from being higher.", when: "the trial was made by a command (`--trial-command`)", since: "0.3"
+      "The limit that kept its rate from being higher.", when: "the trial was made by a command (`--trial-command`)",
+      since: "0.3"
     ),
     Field(
       "cpu_per_notification_us", .number, "Processor time for each notification.", unit: .microseconds,

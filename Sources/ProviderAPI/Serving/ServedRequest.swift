@@ -80,7 +80,7 @@ package struct ServedRequest: Sendable {
       case 7 where name.holds("apns-id", at: 0):
         guard isFirst(.identifier) else { continue }
         identifierRange = keep(fields.value(of: field))
-        checkIdentifier(fields.value(of: field))
+        faults.formUnion(Self.faults(ofIdentifier: fields.value(of: field)))
       case 10 where name.holds("apns-topic", at: 0):
         faults.insert(.isNotification)
         if isFirst(.topic) { topicRange = keep(fields.value(of: field)) }
@@ -148,7 +148,9 @@ package struct ServedRequest: Sendable {
       case 15 where name.holds("apns-channel-id", at: 0):
         if isFirst(.channelID) { channelRange = keep(fields.value(of: field)) }
       case 15 where name.holds("apns-request-id", at: 0):
-        if isFirst(.requestID) { requestRange = keep(fields.value(of: field)) }
+        guard isFirst(.requestID) else { continue }
+        let value = fields.value(of: field)
+        if !Self.faults(ofIdentifier: value).contains(.identifier) { requestRange = keep(value) }
       default: break
       }
     }
@@ -159,21 +161,23 @@ package struct ServedRequest: Sendable {
     bundleRange = path.lowerBound + bundle.lowerBound..<path.lowerBound + bundle.upperBound
   }
 
-  /// Canonical: 8-4-4-4-12 digits.
-  private mutating func checkIdentifier(_ text: RawSpan) {
-    guard text.byteCount == 36 else { return faults.formUnion(.identifier) }
+  /// The faults of `apns-id`. Canonical: 8-4-4-4-12 digits.
+  private static func faults(ofIdentifier text: RawSpan) -> Faults {
+    guard text.byteCount == 36 else { return .identifier }
+    var found: Faults = []
     for offset in 0..<36 {
       let byte = text.byte(at: offset)
       switch offset {
-      case 8, 13, 18, 23: if byte != UInt8(ascii: "-") { return faults.formUnion(.identifier) }
+      case 8, 13, 18, 23: if byte != UInt8(ascii: "-") { return .identifier }
       default:
         switch byte {
         case 0x30...0x39, 0x61...0x66: break
-        case 0x41...0x46: faults.insert(.upperCaseIdentifier)
-        default: return faults.formUnion(.identifier)
+        case 0x41...0x46: found = .upperCaseIdentifier
+        default: return .identifier
         }
       }
     }
+    return found
   }
 
   // MARK: what is known
@@ -210,7 +214,7 @@ package struct ServedRequest: Sendable {
   /// `apns-request-id`; empty without one, or with one that is no canonical UUID.
   package var requestID: RawSpan {
     @_lifetime(borrow self)
-    get { bytes.rawBytes.extracting(requestRange.count == 36 ? requestRange : 0..<0) }
+    get { bytes.rawBytes.extracting(requestRange) }
   }
 
   // MARK: rules

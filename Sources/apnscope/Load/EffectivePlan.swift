@@ -9,7 +9,7 @@ struct EffectivePlan {
     /// The value in a plan file; `nil` for values derived from other settings, a trace or the machine, which have to be
     /// derived again where the file is used.
     var given: RunResult.PlanValue?
-    /// What a reader of the plan file has to know of it.
+    /// A remark for the reader of the plan file.
     var note: String?
   }
 

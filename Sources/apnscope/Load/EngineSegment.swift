@@ -61,7 +61,7 @@ struct EngineSegment: Equatable {
   }
 }
 
-/// What engines tell each process of its place.
+/// The place of a process among others, as engines tell it.
 private struct EngineVariables {
   /// The first variable of each engine.
   static let looked = [

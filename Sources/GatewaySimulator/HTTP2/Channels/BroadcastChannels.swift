@@ -5,8 +5,8 @@ import Synchronization
 
 /// The channels of broadcasts, of all apps.
 ///
-/// Shared by the event loops: each request to channel management, and each broadcast, holds the lock for a look-up. Requests
-/// that arrive on several loops at once are done in some order, which is that of their answers on no connection.
+/// Shared by the event loops: each request to channel management, and each broadcast, holds the lock for a look-up. Of requests
+/// on several connections at once either may be the first.
 ///
 /// Memory: the identifiers of `maximum` channels. Messages are not kept, for there are no devices that ask for them: it is
 /// known until when one would be.
@@ -88,7 +88,7 @@ final class BroadcastChannels: Sendable {
     }
   }
 
-  /// Channels that are registered, and those of them that keep a message.
+  /// Channels that are registered, and those of them that keep a message. O(n).
   func counts(now: Int64) -> (registered: Int, keeping: Int) {
     state.withLock { state in
       (

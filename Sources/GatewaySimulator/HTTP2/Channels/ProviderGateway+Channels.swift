@@ -4,6 +4,10 @@ import ProviderAPI
 
 /// Broadcasts, and the management of their channels.
 extension ProviderGateway {
+  /// The bytes of answers that may wait for a window when a list of channels is asked for: it is long, and a client that
+  /// opens no window could ask for many.
+  private static let mostUnsent = 1 << 20
+
   /// Decides on a broadcast whose path, method and trust are good.
   mutating func decideBroadcast(_ request: ServedRequest, _ length: Int) -> Verdict {
     func rejected(_ reason: ProviderReason) -> Verdict { .rejected(reason, status: reason.documentedStatus ?? 400) }
@@ -62,6 +66,7 @@ extension ProviderGateway {
       counts.channels.deleted += 1
       answerManagement(slot, 204)
     case .readAll:
+      guard session.unsentBytes <= Self.mostUnsent else { return refuseManagement(slot, .serviceUnavailable) }
       counts.channels.listed += 1
       var writer = ByteWriter(capacity: 256)
       writer.write("{\"channels\":[")
@@ -83,9 +88,16 @@ extension ProviderGateway {
     return identifier
   }
 
+  /// A notification that comes here is one in all books, with the answer that it gets.
   private mutating func refuseManagement(_ slot: Int, _ reason: ProviderReason) {
-    counts.channels.rejected[reason, default: 0] += 1
-    answerManagement(slot, reason.documentedStatus ?? 400, Self.content(reason))
+    let status = reason.documentedStatus ?? 400
+    if requests[slot].request.target.isNotification {
+      counts.rejected[reason, default: 0] += 1
+      served?.append(Verdict.rejected(reason, status: status).served(session.stream(of: slot)))
+    } else {
+      counts.channels.rejected[reason, default: 0] += 1
+    }
+    answerManagement(slot, status, Self.content(reason))
   }
 
   private mutating func answerManagement(

@@ -11,7 +11,7 @@ final class ActiveFault: Sendable {
   private let taken = Atomic<Int>(0)
   /// When it was set, in ns of the loops' clock; `Int64.min`: no loop has it yet.
   private let began = Atomic<Int64>(.min)
-  /// What each token may still have, of a fault that throttles.
+  /// The allowance that is left to each token, of a fault that throttles.
   private let buckets = Mutex(TokenBuckets())
 
   init(_ fault: HTTP2Fault) { self.fault = fault }

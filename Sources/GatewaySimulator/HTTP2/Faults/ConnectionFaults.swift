@@ -8,7 +8,7 @@ import ProviderAPI
 ///
 /// There is none while no fault is set: a connection then costs nothing for them.
 final class ConnectionFaults {
-  /// What the transport has to do.
+  /// An action of the transport.
   enum Effect: Equatable {
     /// Close when all streams are answered.
     case drain

@@ -17,7 +17,7 @@ extension ProviderGateway {
   /// Whether a request has begun and waits for its client.
   var isWithinRequest: Bool { isDisturbed ? session.hasUnfinishedRequest : session.isWithinRequest }
 
-  /// What is to be done with the connection.
+  /// The actions on the connection that are due.
   mutating func takeEffects() -> [ConnectionFaults.Effect] {
     guard let faults, !faults.effects.isEmpty else { return [] }
     defer { faults.effects = [] }
