@@ -178,7 +178,7 @@ final class PlainClient {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
       // Safe: the buffer lives through the call.
-      let count = unsafe recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT.rawValue))
+      let count = unsafe recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
       if count < 0, errno == EAGAIN { return bytes }
       guard count > 0 else { throw TimeoutError("the connection has ended: \(errno)") }
       bytes += buffer[..<count]
