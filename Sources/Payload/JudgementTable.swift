@@ -34,9 +34,10 @@ public struct JudgementTable: Sendable {
   /// - Parameter limit: the most judgements that are kept, at least 1.
   public init(limit: Int) { self.limit = max(1, limit) }
 
-  /// A digest seed for an environment's year and topic.
-  package static func seed(era: Int?, topic: PayloadTopic) -> UInt64 {
+  /// A digest seed for an environment's year, topic, and the protocol's longest payload.
+  package static func seed(era: Int?, topic: PayloadTopic, longestPayload: Int? = nil) -> UInt64 {
     UInt64(truncatingIfNeeded: era ?? 0) << 40 ^ topic.number << 56 ^ 0x2545_f491_4f6c_dd1d
+      ^ UInt64(truncatingIfNeeded: longestPayload ?? 0) &* 0x9e37_79b9_7f4a_7c15
   }
 
   /// The key of a judgement: the payload, its frame's command and priority, and the rest of the environment.

@@ -35,15 +35,15 @@ final class HTTP2Conversation {
   init(
     _ trust: ProviderGateway.Trust = .any, behavior: Behavior = Behavior(),
     devices: DevicePopulation = DevicePopulation(), store: StoredNotifications = StoredNotifications(.init()),
-    channels: BroadcastChannels? = nil,
+    channels: BroadcastChannels? = nil, payloads: PayloadTally? = nil,
     _ configure: (inout HTTP2Service) -> Void = { _ in }
   ) {
     var service = HTTP2Service(address: .init(host: "127.0.0.1", port: 0))
     configure(&service)
     let conduct = Conduct(behavior, devices)
     gateway = ProviderGateway(
-      service, trust, conduct.policy, store, channels: channels, connection: 1, generator: SplitMix64(seed: 1),
-      unregisteredAt: 42_000)
+      service, trust, conduct.policy, store, channels: channels, payloads: payloads, connection: 1,
+      generator: SplitMix64(seed: 1), unregisteredAt: 42_000)
     for fault in conduct.faults { fault.begin(at: 0) }
     gateway.adopt(conduct.faults, tick: 0)
     var writer = ByteWriter()

@@ -8,6 +8,7 @@ struct OfflineModel {
   struct Waiting {
     var topic: UInt32
     var token: [UInt8]
+    var collapseID: [UInt8]
     var payload: [UInt8]
     var lastMoment: Int64
     var onlineAt: Int64
@@ -21,9 +22,11 @@ struct OfflineModel {
 
   init(_ options: OfflineStore.Options) { self.options = options }
 
-  var bytes: Int { waiting.reduce(0) { $0 + $1.token.count + $1.payload.count } }
+  var bytes: Int { waiting.reduce(0) { $0 + $1.token.count + $1.collapseID.count + $1.payload.count } }
 
-  mutating func accept(_ topic: UInt32, _ token: [UInt8], _ payload: [UInt8], _ expiration: UInt32?, _ now: Int64) {
+  mutating func accept(
+    _ topic: UInt32, _ token: [UInt8], _ payload: [UInt8], _ expiration: UInt32?, _ collapseID: [UInt8], _ now: Int64
+  ) {
     advance(now)
     counts.accepted += 1
     let lastMoment = min(clock + options.maximumAge, expiration.map { Int64($0) * 1_000 } ?? Int64.max)
@@ -31,14 +34,17 @@ struct OfflineModel {
       counts.expired += 1
       return
     }
-    let size = token.count + payload.count
+    let size = token.count + payload.count + collapseID.count
     if size > options.maximumBytes || options.maximumNotifications == 0 {
       counts.dropped += 1
       return
     }
     var onlineAt = options.onlineAfter.map { clock + $0 } ?? Int64.max
-    if let earlier = waiting.firstIndex(where: { $0.topic == topic && $0.token == token }) {
-      onlineAt = waiting[earlier].onlineAt
+    // A device comes online once for all that waits for it.
+    if let other = waiting.first(where: { $0.topic == topic && $0.token == token }) { onlineAt = other.onlineAt }
+    if let earlier = waiting.firstIndex(where: {
+      $0.topic == topic && $0.token == token && $0.collapseID == collapseID
+    }) {
       waiting.remove(at: earlier)
       counts.coalesced += 1
     }
@@ -47,7 +53,9 @@ struct OfflineModel {
       counts.dropped += 1
     }
     waiting.append(
-      Waiting(topic: topic, token: token, payload: payload, lastMoment: lastMoment, onlineAt: onlineAt))
+      Waiting(
+        topic: topic, token: token, collapseID: collapseID, payload: payload, lastMoment: lastMoment,
+        onlineAt: onlineAt))
     counts.stored = waiting.count
   }
 
@@ -61,6 +69,14 @@ struct OfflineModel {
     counts.stored = waiting.count
   }
 
+  mutating func settle(_ topic: UInt32, _ token: [UInt8], isDelivered: Bool, _ now: Int64) {
+    advance(now)
+    let before = waiting.count
+    waiting.removeAll { $0.topic == topic && $0.token == token }
+    if isDelivered { counts.delivered += before - waiting.count } else { counts.dropped += before - waiting.count }
+    counts.stored = waiting.count
+  }
+
   mutating func comeOnline(_ now: Int64) {
     advance(now)
     counts.delivered += waiting.count
@@ -71,9 +87,12 @@ struct OfflineModel {
 
 extension OfflineStore {
   mutating func accept(
-    _ token: [UInt8], _ payload: [UInt8] = [1], topic: UInt32 = 1, expiration: UInt32? = nil, now: Int64
+    _ token: [UInt8], _ payload: [UInt8] = [1], topic: UInt32 = 1, expiration: UInt32? = nil,
+    collapseID: [UInt8] = [], now: Int64
   ) {
-    accept(topic: topic, token: token.rawBytes, payload: payload.rawBytes, expiration: expiration, now: now)
+    accept(
+      topic: topic, token: token.rawBytes, payload: payload.rawBytes, expiration: expiration, collapseID: collapseID,
+      now: now)
   }
 
   var isBalanced: Bool {
@@ -107,6 +126,30 @@ struct OfflineStoreTests {
     store.advance(to: 7_001)
     #expect(store.counts.delivered == 3 && store.counts.stored == 0 && store.bytes == 0)
     #expect(store.isBalanced)
+  }
+
+  @Test("The latest of each collapse identifier waits, beside the latest without one; the device comes online once")
+  func collapseIDs() {
+    var store = OfflineStore(.init(onlineAfter: 1_000))
+    store.accept(token, [1], collapseID: [7], now: 5_000)
+    store.accept(token, [2], collapseID: [8], now: 5_100)
+    store.accept(token, [3], now: 5_200)
+    store.accept(token, [4], collapseID: [7], now: 5_300)
+    store.accept(token, [5], topic: 2, collapseID: [7], now: 5_400)
+    #expect(store.counts.coalesced == 1 && store.counts.stored == 4)
+    #expect(store.latest(topic: 1, token: token.rawBytes, collapseID: [7]) == [4])
+    #expect(store.latest(topic: 1, token: token.rawBytes, collapseID: [8]) == [2])
+    #expect(store.latest(topic: 1, token: token.rawBytes) == [3])
+    store.advance(to: 5_999)
+    #expect(store.counts.delivered == 0)
+    store.advance(to: 6_000)
+    #expect(store.counts.delivered == 3 && store.counts.stored == 1)
+    // The device is away again: another time begins.
+    store.accept(token, [6], collapseID: [8], now: 6_100)
+    store.advance(to: 7_099)
+    #expect(store.counts.delivered == 4)
+    store.advance(to: 7_100)
+    #expect(store.counts.delivered == 5 && store.counts.stored == 0 && store.bytes == 0)
   }
 
   @Test("Expiration: 0 is never stored, the past expires at once, the second itself is still good")
@@ -218,21 +261,29 @@ struct OfflineStoreTests {
       case 2...4:
         store.advance(to: now)
         model.advance(now)
+      case 5:
+        let (topic, token, isDelivered) = (
+          UInt32(random.number(1...2)), random.pick(tokens), random.happens(oneIn: 2)
+        )
+        store.settle(topic: topic, token: token.rawBytes, isDelivered: isDelivered, now: now)
+        model.settle(topic, token, isDelivered: isDelivered, now)
       default:
         let second = Int(now / 1_000)
         let expiration = random.pick(
           [nil, nil, 0, UInt32(second - 1), UInt32(second), UInt32(second + random.number(1...5)), UInt32.max])
         let (topic, token) = (UInt32(random.number(1...2)), random.pick(tokens))
         let payload = random.bytes(random.number(0...40))
-        store.accept(token, payload, topic: topic, expiration: expiration, now: now)
-        model.accept(topic, token, payload, expiration, now)
+        let collapseID = random.pick([[], [], [1], [2], [1, 2]]) as [UInt8]
+        store.accept(token, payload, topic: topic, expiration: expiration, collapseID: collapseID, now: now)
+        model.accept(topic, token, payload, expiration, collapseID, now)
       }
       #expect(store.counts == model.counts, "step \(step)")
       #expect(store.bytes == model.bytes, "step \(step)")
       #expect(store.isBalanced, "step \(step)")
       for waiting in model.waiting {
         #expect(
-          store.latest(topic: waiting.topic, token: waiting.token.rawBytes) == waiting.payload, "step \(step)")
+          store.latest(topic: waiting.topic, token: waiting.token.rawBytes, collapseID: waiting.collapseID)
+            == waiting.payload, "step \(step)")
       }
     }
   }
@@ -255,7 +306,7 @@ struct OfflineStoreTests {
       let payload = [UInt8](repeating: 1, count: random.number(0...200))
       store.accept(
         topic: UInt32(random.number(0...1)), token: token.rawBytes, payload: payload.rawBytes, expiration: expiration,
-        now: now, origin: .init(connection: 7, index: index))
+        collapseID: random.pick([[], [1], [2]]), now: now, origin: .init(connection: 7, index: index))
       told += store.takeOutcomes()
       switch random.number(0...60) {
       case 0: store.comeOnline(now: now)

@@ -283,6 +283,70 @@ struct ProviderGatewayTests {
     #expect(conversation.push(["authorization": otherTeam]).reason == "InvalidProviderToken")
   }
 
+  @Test("A key of one environment is for that one, whatever else its token says") func environments() throws {
+    let key = try SigningKey()
+    let token = try key.token(issuedAt: "\(Self.second)")
+    for (isOfSandbox, isSandbox) in [(nil, true), (nil, false), (true, true), (false, false)] as [(Bool?, Bool)] {
+      let conversation = try Self.trusting(key) {
+        $0.providerKeys[0].isOfSandbox = isOfSandbox
+        $0.isSandbox = isSandbox
+      }
+      #expect(conversation.push(["authorization": token]).status == 200)
+    }
+    for isSandbox in [true, false] {
+      let conversation = try Self.trusting(key) {
+        $0.providerKeys[0].isOfSandbox = !isSandbox
+        $0.isSandbox = isSandbox
+      }
+      let answer = conversation.push(["authorization": token])
+      #expect(answer.status == 403)
+      #expect(answer.reason == "BadEnvironmentKeyIdInToken")
+      #expect(conversation.tokens.isEmpty && conversation.limits == [1])
+      let old = try key.token(issuedAt: "\(Self.second - 3_601)")
+      #expect(conversation.push(["authorization": old]).reason == "ExpiredProviderToken")
+      let other = try Self.trusting(key) {
+        $0.providerKeys[0].isOfSandbox = !isSandbox
+        $0.isSandbox = isSandbox
+        #expect(ServingRule.apply("key-environment", "InvalidProviderToken", to: &$0.rules))
+      }
+      #expect(other.push(["authorization": token]).reason == "InvalidProviderToken")
+    }
+  }
+
+  @Test("A key of some topics is for these, and a related key may follow it on a connection") func keyTopics() throws {
+    let (key, successor, stranger) = (try SigningKey(), try SigningKey(), try SigningKey())
+    let other = try #require(ES256Key(pem: successor.publicPEM))
+    let third = try #require(ES256Key(pem: stranger.publicPEM))
+    func conversation() throws -> HTTP2Conversation {
+      try Self.trusting(key) {
+        $0.rules.checksRenewal = false
+        $0.providerKeys[0].topics = ["com.example.app", "com.example.app.voip"]
+        $0.providerKeys[0].related = ["NEXT567890"]
+        var next = ProviderKey(key: other, keyID: "NEXT567890", teamID: nil)
+        next.topics = ["com.example.other"]
+        $0.providerKeys += [next, ProviderKey(key: third, keyID: "ALIEN67890", teamID: nil)]
+      }
+    }
+    let now = "\(Self.second)"
+    let first = try key.token(issuedAt: now)
+    let next = try successor.token(keyID: "NEXT567890", issuedAt: now)
+    let alien = try stranger.token(keyID: "ALIEN67890", issuedAt: now)
+    let talk = try conversation()
+    #expect(talk.push(["authorization": first]).status == 200)
+    let voip = ["authorization": first, "apns-topic": "com.example.app.voip", "apns-push-type": "voip"]
+    #expect(talk.push(voip).status == 200)
+    let wrong = talk.push(["authorization": first, "apns-topic": "com.example.other"])
+    #expect(wrong.status == 400 && wrong.reason == "TopicDisallowed")
+    #expect(talk.push(["authorization": alien]).reason == "UnrelatedKeyIdInToken")
+    #expect(talk.push(["authorization": next, "apns-topic": "com.example.other"]).status == 200)
+    #expect(talk.push(["authorization": next]).reason == "TopicDisallowed")
+    // Related both ways; a key without topics is for all.
+    #expect(talk.push(["authorization": first]).status == 200)
+    let free = try conversation()
+    #expect(free.push(["authorization": alien, "apns-topic": "com.example.other"]).status == 200)
+    #expect(free.push(["authorization": first]).reason == "UnrelatedKeyIdInToken")
+  }
+
   @Test("One stream until the first good token, then as many as told") func streamLimit() throws {
     let key = try SigningKey()
     let conversation = try Self.trusting(key) { $0.session.streamLimit = 500 }
@@ -334,6 +398,51 @@ struct ProviderGatewayTests {
     #expect(counts.accepted == 3)
     #expect(counts.offline == 2)
     #expect(counts.rejected == [.badDeviceToken: 1, .unregistered: 1])
+  }
+
+  @Test("Of what waits for an offline device, the latest of each apns-collapse-id or of all is kept, as told")
+  func collapseIDs() {
+    for (rule, stored) in [("collapse-id", 3), ("topic", 1)] {
+      var population = DevicePopulation()
+      population.change([UInt8](repeating: 0x0f, count: 32).rawBytes, to: .offline)
+      let store = StoredNotifications(.init())
+      let talk = HTTP2Conversation(devices: population, store: store) {
+        #expect(ServingRule.apply("offline-latest", rule, to: &$0.rules))
+      }
+      for identifier in ["a", "b", nil, "a", nil, ""] as [String?] {
+        #expect(talk.push(["apns-collapse-id": identifier]).status == 200)
+      }
+      let counts = store.counts(now: talk.now)
+      #expect(counts.accepted == 6 && counts.stored == stored && counts.coalesced == 6 - stored)
+    }
+  }
+
+  @Test("Payloads are judged and counted once they come to be looked at, and refused where that is asked")
+  func payloads() throws {
+    let texts = [
+      #"{"aps":{"alert":"plain alert"}}"#, #"{"aps":{"content-available":1}}"#, #"{"aps":{"alert":"Ciao",}}"#,
+      #"{"aps":{"alert":"Ciao","badge":"1"}}"#,
+    ]
+    for reason in [nil, ProviderReason.badRequestPayload] {
+      var scrutiny = PayloadScrutiny()
+      scrutiny.reason = reason
+      let tally = PayloadTally(scrutiny)
+      let talk = HTTP2Conversation(payloads: tally)
+      for text in texts + texts {
+        let isWrong = text == texts[2]
+        #expect(talk.push(content: Array(text.utf8)).reason == (isWrong ? reason?.rawValue : nil), "\(text)")
+      }
+      // Checks that come before.
+      #expect(talk.push([":path": "/3/device/x"], content: Array(texts[2].utf8)).reason == "BadDeviceToken")
+      #expect(talk.push(content: []).reason == "PayloadEmpty")
+      #expect(talk.push(content: [UInt8](repeating: 0x20, count: 4_097)).reason == "PayloadTooLarge")
+      #expect(tally.counts.kinds == ["alert": 4, "background": 2, "invalid": 2])
+      let expected = [
+        "json_trailing_comma": 2, "badge_type": 2, "payload_empty": 1, "payload_too_large": 1,
+        "silent_priority_implied": 2,
+      ]
+      #expect(tally.counts.lint == expected)
+    }
   }
 
   @Test("Rules of --reject: every n-th, with its reason and status") func rejections() {

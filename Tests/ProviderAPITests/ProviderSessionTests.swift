@@ -240,6 +240,21 @@ private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991
     #expect(talk.read(pieces).1.violations.isEmpty)
   }
 
+  @Test("A client may use a higher limit before it acknowledges it, and a lower one binds it from then on")
+  func changedLimit() {
+    var talk = Conversation(streamLimit: 1)
+    talk.push(1, Conversation.fields(token))
+    talk.server { $0.writeSettings([Setting(.maximumConcurrentStreams, 4)]) }
+    for stream in [3, 5] as [UInt32] { talk.push(stream, Conversation.fields(token)) }
+    talk.client { $0.writeSettingsAcknowledgement() }
+    talk.server { $0.writeSettings([Setting(.maximumConcurrentStreams, 1)]) }
+    talk.push(7, Conversation.fields(token))
+    #expect(talk.read().1.violations == [])
+    talk.client { $0.writeSettingsAcknowledgement() }
+    talk.push(9, Conversation.fields(token))
+    #expect(talk.read().1.violations.map(\.rule) == [.tooManyStreams])
+  }
+
   @Test("Provider tokens are numbered, however they are coded, and their signatures are nowhere") func tokens() throws {
     var talk = Conversation()
     var stream: UInt32 = 1

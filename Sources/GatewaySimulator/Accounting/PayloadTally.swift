@@ -1,6 +1,7 @@
 import Bytes
 import Measurement
 import Payload
+import ProviderAPI
 import PushModel
 
 /// How the gateway judges payloads; how the real gateway did is not documented.
@@ -9,6 +10,8 @@ public struct PayloadScrutiny: Sendable {
   public var era: Int?
   /// The rejection of notifications whose payload or frame has an error; `nil`: they are accepted.
   public var refusal: Rejection?
+  /// The reason over HTTP/2, where a payload alone is judged; `nil`: they are accepted.
+  public var reason: ProviderReason?
   /// Distinct payloads whose judgement is kept on each event loop; when there are more, they are judged again.
   public var maximumKept = 1 << 14
 
@@ -46,34 +49,48 @@ final class PayloadTally {
       plainAlerts += 1
       return hasFaultyFrame ? scrutiny.refusal : nil
     }
-    let seed = JudgementTable.seed(era: scrutiny.era, topic: topic)
-    let environment = JudgementTable.environment(command: command, priority: priority, seed: seed)
-    let rules: PayloadRuleSet
-    if let known = templates.countLatest(payload, environment: environment) {
-      rules = known
-    } else {
-      let digest = JudgementTable.digest(of: payload, environment: environment)
-      if let index = table.index(of: digest) {
-        table.count(index)
-        rules = table[index].rules
-      } else {
-        rules = judge(payload, environment, digest, topic, PushFrame(command: command, priority: priority))
-      }
-    }
+    let rules = count(payload, topic, PushFrame(command: command, priority: priority), longest: nil)
     guard let refusal = scrutiny.refusal else { return nil }
     return hasFaultyFrame || rules.hasErrors ? refusal : nil
+  }
+
+  /// Judges the payload of a notification over HTTP/2, and counts it; returns why it is refused.
+  ///
+  /// - Parameter longest: the longest payload of its type in bytes.
+  func refusal(of payload: RawSpan, priority: UInt8?, topic: PayloadTopic, longest: Int) -> ProviderReason? {
+    // As for an observer's records: the priority is judged as that of a binary frame is.
+    if PayloadJudge.isPlainAlert(payload, command: 2, priority: priority, topic: topic) {
+      plainAlerts += 1
+      return nil
+    }
+    let rules = count(payload, topic, PushFrame(command: 2, priority: priority), longest: longest)
+    return rules.hasErrors ? scrutiny.reason : nil
+  }
+
+  /// Counts a payload with its judgement.
+  @inline(__always)
+  private func count(_ payload: RawSpan, _ topic: PayloadTopic, _ frame: PushFrame, longest: Int?) -> PayloadRuleSet {
+    let seed = JudgementTable.seed(era: scrutiny.era, topic: topic, longestPayload: longest)
+    let environment = JudgementTable.environment(command: frame.command, priority: frame.priority, seed: seed)
+    if let known = templates.countLatest(payload, environment: environment) { return known }
+    let digest = JudgementTable.digest(of: payload, environment: environment)
+    if let index = table.index(of: digest) {
+      table.count(index)
+      return table[index].rules
+    }
+    var judged = PayloadEnvironment(era: scrutiny.era, topic: topic, frame: frame)
+    judged.longestPayload = longest
+    return judge(payload, environment, digest, judged)
   }
 
   /// Judges a payload that was not seen before, by its template if that is known, and counts it.
   @inline(never)
   private func judge(
-    _ payload: RawSpan, _ environment: UInt64, _ digest: UInt64, _ topic: PayloadTopic, _ frame: PushFrame
+    _ payload: RawSpan, _ environment: UInt64, _ digest: UInt64, _ judged: PayloadEnvironment
   ) -> PayloadRuleSet {
     if let known = templates.count(payload, environment: environment) { return known }
     var sums = sums
-    let index = table.add(digest, payload, in: PayloadEnvironment(era: scrutiny.era, topic: topic, frame: frame)) {
-      sums.add($0)
-    }
+    let index = table.add(digest, payload, in: judged) { sums.add($0) }
     table.count(index)
     if templates.isWanted(), let template = table.template(ofLast: payload) {
       templates.add(template, environment: environment, table[index]) { sums.add($0) }
@@ -102,8 +119,11 @@ final class PayloadTally {
     case .missingDeviceToken, .invalidTokenSize: rule = .tokenLength
     default: return
     }
-    sums.lint[rule.code, default: 0] += 1
+    note(rule)
   }
+
+  /// Counts the rule that a payload breaks which is not judged: there is none, or it is too long.
+  func note(_ rule: PayloadRule) { sums.lint[rule.code, default: 0] += 1 }
 
   /// The counts so far.
   var counts: PayloadCounts {

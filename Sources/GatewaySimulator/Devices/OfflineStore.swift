@@ -1,7 +1,8 @@
 import Bytes
 import HeapModule
 
-/// Store and forward for offline devices: the latest notification for each device and topic is stored.
+/// Store and forward for offline devices: of each device and topic the latest notification of each collapse identifier is
+/// stored, and the latest one without.
 ///
 /// A plain value without a clock: times are UNIX times in milliseconds, given with every call; a time before that of an
 /// earlier call counts as the earlier one. Due entries are handled first, so a late `advance(to:)` does not change the
@@ -9,14 +10,14 @@ import HeapModule
 public struct OfflineStore: Sendable {
   /// When devices come online, and limits on stored notifications.
   public struct Options: Sendable, Equatable {
-    /// Milliseconds after its first waiting notification was stored until a device comes online, gets its
-    /// notifications, and goes offline again; `nil`: only by `bringDevicesOnline`.
+    /// Milliseconds after its first waiting notification was stored until a device comes online, gets all that wait, and
+    /// goes offline again; `nil`: only by `bringDevicesOnline`.
     public var onlineAfter: Int64?
     /// Maximum milliseconds that a notification waits, regardless of its expiration; then it expires.
     public var maximumAge: Int64
     /// The most notifications that are stored; above, the oldest is dropped.
     package private(set) var maximumNotifications: Int
-    /// The most bytes of tokens and payloads that are stored; above, the oldest notifications are dropped. Each needs
+    /// The most bytes of tokens, payloads and collapse identifiers that are stored; above, the oldest notifications are dropped. Each needs
     /// about 250 bytes more.
     public var maximumBytes: Int
 
@@ -49,13 +50,17 @@ public struct OfflineStore: Sendable {
   }
 
   package private(set) var counts = Counts()
-  /// Bytes of tokens and payloads that are stored.
+  /// Bytes of tokens, payloads and collapse identifiers that are stored.
   package private(set) var bytes = 0
 
   private let options: Options
   private var clock = Int64.min
   private var isClosed = false
+  /// Those without a collapse identifier.
   private var places: [TokenKey: Int32] = [:]
+  private var collapsed: [CollapseKey: Int32] = [:]
+  /// Of each device and topic the newest of those with a collapse identifier, linked by `Slot.nextOfDevice`.
+  private var groups: [TokenKey: Int32] = [:]
   private var slots: [Slot] = []
   private var firstFree = Self.none
   /// The notifications that wait, linked in the order in which they were stored.
@@ -98,9 +103,10 @@ public struct OfflineStore: Sendable {
   ///   - topic: the topic's number.
   ///   - expiration: the UNIX second until which it may be delivered; 0: it is not stored; `nil`: it never expires,
   ///     except by `maximumAge`.
+  ///   - collapseID: replaces the one that waits with the same; empty: the one that waits without.
   ///   - origin: names it in its outcome.
   package mutating func accept(
-    topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64,
+    topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, collapseID: [UInt8] = [], now: Int64,
     origin: DeviceOutcome.Origin = DeviceOutcome.Origin()
   ) {
     advance(to: now)
@@ -111,14 +117,14 @@ public struct OfflineStore: Sendable {
       counts.expired += 1
       return note(.expired, origin, token)
     }
-    let size = token.byteCount + payload.byteCount
+    let size = token.byteCount + payload.byteCount + collapseID.count
     guard size <= options.maximumBytes, options.maximumNotifications > 0 else {
       counts.dropped += 1
       return note(.dropped, origin, token)
     }
     let key = TokenKey(topic: topic, token)
     let place: Int32
-    if let waiting = places[key] {
+    if let waiting = self.place(key, collapseID) {
       place = waiting
       counts.coalesced += 1
       note(.coalesced, slots[Int(place)], at: clock)
@@ -127,8 +133,10 @@ public struct OfflineStore: Sendable {
       unlink(place)
       makeRoom(for: size)
     } else {
+      // Before there is room: the device is awaited, whatever is dropped.
+      let awaited = (places[key] ?? groups[key]).map { slots[Int($0)].onlineAt }
       makeRoom(for: size)
-      place = newPlace(key)
+      place = newPlace(key, collapseID, onlineAt: awaited)
     }
     counts.stored += 1
     bytes += size
@@ -172,10 +180,12 @@ public struct OfflineStore: Sendable {
   /// A device comes online for good, or never will: what waits for it is delivered or dropped.
   package mutating func settle(topic: UInt32, token: RawSpan, isDelivered: Bool, now: Int64) {
     advance(to: now)
-    guard let place = places[TokenKey(topic: topic, token)] else { return }
-    if isDelivered { counts.delivered += 1 } else { counts.dropped += 1 }
-    note(isDelivered ? .delivered : .dropped, slots[Int(place)], at: clock)
-    remove(place)
+    let key = TokenKey(topic: topic, token)
+    while let place = places[key] ?? groups[key] {
+      if isDelivered { counts.delivered += 1 } else { counts.dropped += 1 }
+      note(isDelivered ? .delivered : .dropped, slots[Int(place)], at: clock)
+      remove(place)
+    }
   }
 
   /// Drops everything that waits.
@@ -206,15 +216,21 @@ public struct OfflineStore: Sendable {
     noteAll(as: kind)
     counts.stored = 0
     bytes = 0
-    places = [:]
+    (places, collapsed, groups) = ([:], [:], [:])
     slots = []
     dues = []
     (firstFree, oldest, newest) = (Self.none, Self.none, Self.none)
   }
 
   /// The payload that waits for a device; `nil` when none does.
-  package func latest(topic: UInt32, token: RawSpan) -> [UInt8]? {
-    places[TokenKey(topic: topic, token)].map { slots[Int($0)].payload }
+  ///
+  /// - Parameter collapseID: of the one with it; empty: of the one without.
+  package func latest(topic: UInt32, token: RawSpan, collapseID: [UInt8] = []) -> [UInt8]? {
+    place(TokenKey(topic: topic, token), collapseID).map { slots[Int($0)].payload }
+  }
+
+  private func place(_ key: TokenKey, _ collapseID: [UInt8]) -> Int32? {
+    collapseID.isEmpty ? places[key] : collapsed[CollapseKey(device: key, identifier: collapseID)]
   }
 
   // MARK: capacity
@@ -227,9 +243,10 @@ public struct OfflineStore: Sendable {
     }
   }
 
-  private mutating func newPlace(_ key: TokenKey) -> Int32 {
-    let onlineAt = options.onlineAfter.map { Self.sum(clock, $0) } ?? Int64.max
-    let slot = Slot(key: key, onlineAt: onlineAt)
+  /// - Parameter onlineAt: when the device is awaited; `nil`: nothing waits for it yet.
+  private mutating func newPlace(_ key: TokenKey, _ collapseID: [UInt8], onlineAt: Int64?) -> Int32 {
+    let onlineAt = onlineAt ?? options.onlineAfter.map { Self.sum(clock, $0) } ?? Int64.max
+    let slot = Slot(key: key, collapseID: collapseID, onlineAt: onlineAt)
     let place: Int32
     if firstFree != Self.none {
       place = firstFree
@@ -239,7 +256,15 @@ public struct OfflineStore: Sendable {
       place = Int32(slots.count)
       slots.append(slot)
     }
-    places[key] = place
+    if collapseID.isEmpty {
+      places[key] = place
+    } else {
+      collapsed[CollapseKey(device: key, identifier: collapseID)] = place
+      if let next = groups.updateValue(place, forKey: key) {
+        slots[Int(place)].nextOfDevice = next
+        slots[Int(next)].previousOfDevice = place
+      }
+    }
     return place
   }
 
@@ -249,10 +274,21 @@ public struct OfflineStore: Sendable {
     counts.stored -= 1
     bytes -= slot.size
     unlink(place)
-    places[slot.key] = nil
+    if slot.collapseID.isEmpty { places[slot.key] = nil } else { leaveGroup(slot) }
     slots[Int(place)] = .free
     slots[Int(place)].next = firstFree
     firstFree = place
+  }
+
+  private mutating func leaveGroup(_ slot: Slot) {
+    collapsed[CollapseKey(device: slot.key, identifier: slot.collapseID)] = nil
+    let (previous, next) = (slot.previousOfDevice, slot.nextOfDevice)
+    if next != Self.none { slots[Int(next)].previousOfDevice = previous }
+    if previous != Self.none {
+      slots[Int(previous)].nextOfDevice = next
+    } else {
+      groups[slot.key] = next == Self.none ? nil : next
+    }
   }
 
   // MARK: the order of storing
@@ -308,8 +344,15 @@ public struct OfflineStore: Sendable {
     static func < (a: Due, b: Due) -> Bool { a.time < b.time }
   }
 
+  private struct CollapseKey: Hashable, Sendable {
+    let device: TokenKey
+    let identifier: [UInt8]
+  }
+
   private struct Slot: Sendable {
     let key: TokenKey
+    /// Empty: without.
+    let collapseID: [UInt8]
     var payload: [UInt8] = []
     /// The last millisecond at which it can be delivered.
     var lastMoment = Int64.max
@@ -320,15 +363,19 @@ public struct OfflineStore: Sendable {
     var enteredDue = Int64.max
     var previous = OfflineStore.none
     var next = OfflineStore.none
+    /// The neighbours among those of the device and topic that have a collapse identifier.
+    var previousOfDevice = OfflineStore.none
+    var nextOfDevice = OfflineStore.none
 
-    init(key: TokenKey, onlineAt: Int64) {
+    init(key: TokenKey, collapseID: [UInt8], onlineAt: Int64) {
       self.key = key
+      self.collapseID = collapseID
       self.onlineAt = onlineAt
     }
 
-    static var free: Slot { Slot(key: .other(topic: 0, []), onlineAt: Int64.max) }
+    static var free: Slot { Slot(key: .other(topic: 0, []), collapseID: [], onlineAt: Int64.max) }
 
-    var size: Int { key.length + payload.count }
+    var size: Int { key.length + collapseID.count + payload.count }
 
     /// The time at which the device comes online or, if it is earlier, the first millisecond at which the notification
     /// has expired.

@@ -53,11 +53,13 @@ final class StoredNotifications: Sendable {
 
   /// Keeps a notification for a device that is offline.
   func accept(
-    topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, now: Int64, origin: DeviceOutcome.Origin
+    topic: UInt32, token: RawSpan, payload: RawSpan, expiration: UInt32?, collapseID: [UInt8], now: Int64,
+    origin: DeviceOutcome.Origin
   ) {
     withStore {
       $0.accept(
-        topic: topic, token: token, payload: payload, expiration: expiration, now: now, origin: origin)
+        topic: topic, token: token, payload: payload, expiration: expiration, collapseID: collapseID, now: now,
+        origin: origin)
     }
   }
 

@@ -72,7 +72,8 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     _ number: UInt64
   ) -> ProviderGateway {
     ProviderGateway(
-      service, trust, loopState.conduct.policy, shared.store, channels: shared.broadcastChannels, connection: number,
+      service, trust, loopState.conduct.policy, shared.store, channels: shared.broadcastChannels,
+      payloads: loopState.payloads, connection: number,
       generator: shared.generator(number), unregisteredAt: shared.started / 1_000_000,
       isObserved: shared.observer != nil)
   }

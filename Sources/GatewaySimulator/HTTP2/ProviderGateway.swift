@@ -2,6 +2,7 @@ import Bytes
 import HTTP2
 import HTTP2Server
 import Measurement
+import Payload
 import ProviderAPI
 import PushModel
 
@@ -37,6 +38,8 @@ struct ProviderGateway: ~Copyable {
   /// The channels of broadcasts; `nil`: there are none.
   let channels: BroadcastChannels?
   private let store: StoredNotifications
+  /// `nil`: payloads are not judged.
+  private let payloads: PayloadTally?
   let connection: UInt64
   private(set) var policy: RejectionPolicy
   var requests: [Waiting] = []
@@ -76,22 +79,26 @@ struct ProviderGateway: ~Copyable {
     var name: String
     /// The type that its end belongs to.
     var end: PushType?
+    /// What payloads are judged by.
+    var kind: PayloadTopic
     var decider: PushDecider
   }
 
   init(
     _ service: HTTP2Service, _ trust: Trust, _ policy: RejectionPolicy, _ store: StoredNotifications,
-    channels: BroadcastChannels? = nil, connection: UInt64, generator: SplitMix64, unregisteredAt: Int64,
+    channels: BroadcastChannels? = nil, payloads: PayloadTally? = nil, connection: UInt64, generator: SplitMix64,
+    unregisteredAt: Int64,
     isObserved: Bool = false
   ) {
     self.channels = channels
     served = isObserved ? [] : nil
-    (self.service, self.trust, self.policy, self.store) = (service, trust, policy, store)
+    (self.service, self.trust, self.policy, self.store, self.payloads) = (service, trust, policy, store, payloads)
     (self.connection, self.generator, self.unregisteredAt) = (connection, generator, unregisteredAt)
     var options = service.session
     if case .token = trust { options.streamLimit = min(service.firstStreamLimit, options.streamLimit ?? .max) }
     session = ServerSession(options)
-    tokens = ProviderTokens(service.providerKeys, service.rules, limit: service.maximumTokens)
+    tokens = ProviderTokens(
+      service.providerKeys, service.rules, limit: service.maximumTokens, isSandbox: service.isSandbox)
   }
 
   /// Decides by another policy from now on.
@@ -262,15 +269,18 @@ struct ProviderGateway: ~Copyable {
     let request = requests[slot].request
     if let reason = request.targetFault { return documented(reason) }
     if let reason = trustFault(slot) { return documented(reason) }
-    if request.target == .broadcast { return decideBroadcast(request, length) }
+    if request.target == .broadcast { return decideBroadcast(slot, content, length) }
     if let reason = request.fieldFault(service.rules) { return documented(reason) }
     let place: Int
     switch topic(of: request) {
     case .success(let known): place = known
     case .failure(let fault): return documented(fault.reason)
     }
+    if let token = requests[slot].token, !tokens.allows(deciders[place].name, token) {
+      return documented(service.rules.keyTopic)
+    }
     if let reason = request.topicFault(deciders[place].end, service.rules) { return documented(reason) }
-    if let reason = request.contentFault(length) { return documented(reason) }
+    if let reason = payloadFault(request, content, length, deciders[place].kind) { return documented(reason) }
     let token = request.token
     if DeviceToken.isInvalid(token) { return documented(.badDeviceToken) }
     guard !policy.acceptsEverything else { return .accepted }
@@ -285,6 +295,19 @@ struct ProviderGateway: ~Copyable {
     }
   }
 
+  /// Why the payload of a notification is refused. It counts in any case, if it is there as a whole.
+  func payloadFault(
+    _ request: ServedRequest, _ content: RawSpan, _ length: Int, _ topic: PayloadTopic
+  ) -> ProviderReason? {
+    if let reason = request.contentFault(length) {
+      payloads?.note(reason == .payloadEmpty ? .payloadEmpty : .payloadTooLarge)
+      return reason
+    }
+    guard let payloads, content.byteCount == length else { return nil }
+    return payloads.refusal(
+      of: content, priority: request.priority, topic: topic, longest: request.longestPayload)
+  }
+
   /// Keeps a notification for a device that is offline.
   private mutating func keep(
     _ request: ServedRequest, _ topic: Int, _ content: RawSpan, _ index: Int
@@ -295,7 +318,8 @@ struct ProviderGateway: ~Copyable {
     counts.offline += 1
     store.accept(
       topic: number, token: request.token, payload: content,
-      expiration: request.expiration.map { UInt32(clamping: $0) }, now: now,
+      expiration: request.expiration.map { UInt32(clamping: $0) },
+      collapseID: service.rules.keepsCollapseIDs ? request.collapseID : [], now: now,
       origin: .init(connection: connection, index: index))
     return .accepted
   }
@@ -344,7 +368,9 @@ struct ProviderGateway: ~Copyable {
     guard deciders.count < service.maximumTopics else { return .failure(TopicFault(reason: .serviceUnavailable)) }
     let decider = PushDecider(policy, topic: name, stream: connection &+ UInt64(deciders.count) << 40)
     topics[key] = deciders.count
-    deciders.append(Topic(text: key, name: name, end: PushType.type(ofTopic: name), decider: decider))
+    deciders.append(
+      Topic(
+        text: key, name: name, end: PushType.type(ofTopic: name), kind: PayloadTopic(name: name), decider: decider))
     latestTopic = deciders.count - 1
     return .success(latestTopic)
   }

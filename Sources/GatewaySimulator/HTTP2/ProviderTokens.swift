@@ -24,6 +24,8 @@ struct ProviderTokens: Sendable {
     var teamID = ""
     /// Seconds since 1970; 0 for a token that is not valid.
     var issuedAt = 0
+    /// The place of the key that has signed it; `nil` for a token that is not valid.
+    var key: Int?
     /// `nil`: the signature is right.
     var fault: ProviderReason?
     /// The connection has accepted it before.
@@ -33,6 +35,7 @@ struct ProviderTokens: Sendable {
   private let keys: [ProviderKey]
   private let rules: ServingRules
   private let limit: Int
+  private let isSandbox: Bool
   /// Those that were looked at.
   private var known: [Digest: Entry] = [:]
   private var latest: (origin: FieldList.Origin, entry: Entry)?
@@ -43,8 +46,11 @@ struct ProviderTokens: Sendable {
   /// Those that were accepted for the first time since the last `takeAccepted`.
   private var accepted: [Entry] = []
 
-  init(_ keys: [ProviderKey], _ rules: ServingRules, limit: Int) {
-    (self.keys, self.rules, self.limit) = (keys, rules, limit)
+  /// - Parameters:
+  ///   - limit: tokens that are remembered.
+  ///   - isSandbox: which environment keys have to be for.
+  init(_ keys: [ProviderKey], _ rules: ServingRules, limit: Int, isSandbox: Bool) {
+    (self.keys, self.rules, self.limit, self.isSandbox) = (keys, rules, limit, isSandbox)
   }
 
   /// Whether a token was accepted.
@@ -75,33 +81,47 @@ struct ProviderTokens: Sendable {
     else { return entry }
     (entry.keyID, entry.teamID, entry.issuedAt) = (keyID, teamID, issuedAt)
     let message = value.extracting(signed.message)
-    let isSigned = keys.contains {
+    entry.key = keys.firstIndex {
       ($0.keyID ?? keyID) == keyID && ($0.teamID ?? teamID) == teamID && $0.key.verifies(message, signed.signature)
     }
-    if isSigned { entry.fault = nil }
+    if entry.key != nil { entry.fault = nil }
     return entry
   }
 
   /// Why a request with this token is rejected; `nil`: it is trusted.
   ///
-  /// The order: signature, key and team; the age; the key of the connection; renewals.
+  /// The order: signature, key and team; the age; the key's environment; the key of the connection; renewals.
   ///
   /// - Parameter now: UNIX seconds.
   mutating func judge(_ entry: Entry, now: Int) -> ProviderReason? {
     if let fault = entry.fault { return fault }
     let age = now - entry.issuedAt
     if age > ServingRules.longestTokenAge || age < -rules.clockSkew { return .expiredProviderToken }
+    if let key = entry.key, let isOfSandbox = keys[key].isOfSandbox, isOfSandbox != isSandbox {
+      return rules.keyEnvironment
+    }
     guard let current else {
       use(entry, now)
       return nil
     }
     if current.entry.digest == entry.digest { return nil }
     if current.entry.teamID != entry.teamID { return .invalidProviderToken }
-    if current.entry.keyID != entry.keyID { return .unrelatedKeyID }
+    if current.entry.keyID != entry.keyID, !areRelated(current.entry, entry) { return .unrelatedKeyID }
     if rules.checksRenewal, now - current.since < ServingRules.shortestRenewal { return .tooManyProviderTokenUpdates }
     renewals += 1
     use(entry, now)
     return nil
+  }
+
+  private func areRelated(_ one: Entry, _ other: Entry) -> Bool {
+    guard let first = one.key, let second = other.key else { return false }
+    return keys[first].related.contains(other.keyID) || keys[second].related.contains(one.keyID)
+  }
+
+  /// Whether the key of a token is for a topic.
+  func allows(_ topic: String, _ entry: Entry) -> Bool {
+    guard let key = entry.key, let topics = keys[key].topics else { return true }
+    return topics.contains(topic)
   }
 
   /// Without the rule about renewals a client may return to a token: it is told of once, as long as it is remembered.

@@ -67,7 +67,7 @@ extension ConnectionReader {
     }
     noteOpened(stream, direction)
     let slot = open(stream, direction, &handler)
-    if server?.areSettingsKnown == true, let limit = server?.inForce.maximumConcurrentStreams, streams.count > limit {
+    if let limit = direction.allowed?.streams, streams.count > limit {
       suspect(Violation(.tooManyStreams, stream: stream), origin)
     }
     return slot

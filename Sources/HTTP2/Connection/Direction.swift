@@ -14,6 +14,16 @@ struct Direction: Sendable {
     var excess: Rule?
   }
 
+  /// Limits that one side sets the other.
+  struct Allowance: Sendable {
+    var payload = 16_384
+    var window = 65_535
+    /// The streams that may be open at once.
+    var streams = Int.max
+
+    init() {}
+  }
+
   let side: FrameReader.Side
   var reader: FrameReader
   var decoder: HPACKDecoder
@@ -31,7 +41,7 @@ struct Direction: Sendable {
   var areSettingsKnown: Bool
   /// What the other side allows this one, as far as it can know; `nil` if SETTINGS may be missing. Until it has
   /// acknowledged new settings, it may keep to the old ones as well.
-  var allowed: (payload: Int, window: Int)? = (16_384, 65_535)
+  var allowed: Allowance? = Allowance()
   /// The bytes of DATA on the connection, minus the increments of its window.
   var windowUsed = 0
   /// Whether a frame was read.
@@ -64,14 +74,20 @@ struct Direction: Sendable {
   }
 
   /// What this side allows the other, before and after the announced settings are acknowledged.
-  var allowedToOther: (payload: Int, window: Int)? {
+  var allowedToOther: Allowance? {
     guard areSettingsKnown else { return nil }
-    var (payload, window) = (inForce.maximumFrameSize, inForce.initialWindowSize)
+    var most = Allowance()
+    (most.payload, most.window) = (inForce.maximumFrameSize, inForce.initialWindowSize)
+    most.streams = inForce.maximumConcurrentStreams ?? .max
     for setting in announced.joined() where setting.fault == nil {
-      if setting.name == .maximumFrameSize { payload = max(payload, Int(setting.value)) }
-      if setting.name == .initialWindowSize { window = max(window, Int(setting.value)) }
+      switch setting.name {
+      case .maximumFrameSize: most.payload = max(most.payload, Int(setting.value))
+      case .initialWindowSize: most.window = max(most.window, Int(setting.value))
+      case .maximumConcurrentStreams: most.streams = max(most.streams, Int(setting.value))
+      default: break
+      }
     }
-    return (payload, window)
+    return most
   }
 
   /// Applies the settings that the other side acknowledges, and returns them; `nil` if none wait for it.

@@ -22,6 +22,7 @@ package struct ServedRequest: Sendable {
   private var topicRange = 0..<0
   private var typeRange = 0..<0
   private var identifierRange = 0..<0
+  private var collapseRange = 0..<0
   /// Of broadcasts and channel management: the app in the path, `apns-channel-id` and `apns-request-id`.
   private var bundleRange = 0..<0
   private var channelRange = 0..<0
@@ -69,6 +70,7 @@ package struct ServedRequest: Sendable {
     authorization = nil
     (target, priority, expiration, isPost, seen, faults) = (.other, nil, nil, false, [], [])
     (tokenRange, topicRange, typeRange, identifierRange, tokenDigits) = (0..<0, 0..<0, 0..<0, 0..<0, 0)
+    collapseRange = 0..<0
     bytes.removeAll(keepingCapacity: true)
     for (place, field) in fields.fields.enumerated() {
       let name = fields.name(of: field)
@@ -100,7 +102,11 @@ package struct ServedRequest: Sendable {
       case 16 where name.holds("apns-collapse-id", at: 0):
         faults.insert(.isNotification)
         guard isFirst(.collapseID) else { continue }
-        if fields.value(of: field).byteCount > ServingRules.longestCollapseID { faults.insert(.collapseID) }
+        if fields.value(of: field).byteCount > ServingRules.longestCollapseID {
+          faults.insert(.collapseID)
+        } else {
+          collapseRange = keep(fields.value(of: field))
+        }
       default: break
       }
     }
@@ -200,6 +206,9 @@ package struct ServedRequest: Sendable {
     get { bytes.rawBytes.extracting(faults.contains(.identifier) ? 0..<0 : identifierRange) }
   }
 
+  /// `apns-collapse-id`; empty without one, or with one that is too long.
+  package var collapseID: [UInt8] { Array(bytes[collapseRange]) }
+
   /// `apns-push-type`; `nil` without one.
   package var pushType: PushType? {
     seen.contains(.pushType) ? PushType(rawValue: String(decoding: bytes[typeRange], as: UTF8.self)) : nil
@@ -292,7 +301,18 @@ package struct ServedRequest: Sendable {
   /// The rule that the length of the content breaks.
   package func contentFault(_ length: Int) -> ProviderReason? {
     if length == 0 { return .payloadEmpty }
+    // The usual length costs no look-up.
     if length <= 4_096 { return nil }
-    return length > (pushType?.longestPayload ?? 4_096) ? .payloadTooLarge : nil
+    return length > longestPayload ? .payloadTooLarge : nil
+  }
+
+  /// The longest payload of the request's type in bytes.
+  package var longestPayload: Int {
+    if target == .broadcast { return ServingRules.longestBroadcast }
+    guard seen.contains(.pushType) else { return 4_096 }
+    let type = bytes.rawBytes.extracting(typeRange)
+    // The usual type costs no look-up.
+    if type.byteCount == 5, type.holds("alert", at: 0) { return 4_096 }
+    return pushType?.longestPayload ?? 4_096
   }
 }

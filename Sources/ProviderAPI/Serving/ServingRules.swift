@@ -21,6 +21,13 @@ package struct ServingRules: Sendable, Equatable {
   /// Whether a connection that uses another provider token less than 20 minutes after its latest one is told so. Apple
   /// documents the time, and not of what it is.
   package var checksRenewal = true
+  /// Whether of the notifications for an offline device the latest of each `apns-collapse-id` waits, beside the latest
+  /// without one; otherwise the latest of all.
+  package var keepsCollapseIDs = true
+  /// A notification to a topic that the provider token's key is not for.
+  package var keyTopic = ProviderReason.topicDisallowed
+  /// A provider token whose key is for the other environment.
+  package var keyEnvironment = ProviderReason.badEnvironmentKeyID
   /// Whether answers that reject have `content-type: application/json`, as in Apple's sample.
   package var sendsContentType = true
 
@@ -66,6 +73,18 @@ package struct ServingRule: Sendable {
     }
   }
 
+  private static func rejection(
+    _ name: String, _ values: [String], _ summary: String,
+    _ path: WritableKeyPath<ServingRules, ProviderReason> & Sendable
+  ) -> ServingRule {
+    ServingRule(name, values, summary) { rules, value in
+      let reason = ProviderReason(rawValue: value)
+      guard reason.documentedStatus != nil else { return false }
+      rules[keyPath: path] = reason
+      return true
+    }
+  }
+
   private static func flag(
     _ name: String, _ values: [String], _ summary: String, _ path: WritableKeyPath<ServingRules, Bool> & Sendable
   ) -> ServingRule {
@@ -105,6 +124,12 @@ package struct ServingRule: Sendable {
       return true
     },
     flag("renewal", ["connection", "off"], "where 20 minutes between provider tokens are asked for", \.checksRenewal),
+    flag(
+      "offline-latest", ["collapse-id", "topic"], "of which the latest waits for an offline device", \.keepsCollapseIDs),
+    rejection(
+      "key-topic", ["TopicDisallowed", "REASON"], "a topic that the provider token's key is not for", \.keyTopic),
+    rejection(
+      "key-environment", ["BadEnvironmentKeyIdInToken", "REASON"], "a key of the other environment", \.keyEnvironment),
     flag("content-type", ["json", "none"], "the content-type of answers that reject", \.sendsContentType),
   ]
 
@@ -118,6 +143,7 @@ extension ProviderReason {
   package static let badChannelID = ProviderReason(rawValue: "BadChannelId")
   package static let badCollapseID = ProviderReason(rawValue: "BadCollapseId")
   package static let badDeviceToken = ProviderReason(rawValue: "BadDeviceToken")
+  package static let badEnvironmentKeyID = ProviderReason(rawValue: "BadEnvironmentKeyIdInToken")
   package static let badExpirationDate = ProviderReason(rawValue: "BadExpirationDate")
   package static let badMessageID = ProviderReason(rawValue: "BadMessageId")
   package static let badPath = ProviderReason(rawValue: "BadPath")

@@ -95,10 +95,9 @@ public struct PayloadVerdicts: Sendable {
     let request = record.request
     let environment = Self.environment(of: record, year: year, topic: options.topic)
     let payload = record.bytes(of: request.payload)
-    let seed =
-      JudgementTable.seed(era: year, topic: environment.topic) ^ UInt64(environment.longestPayload ?? 0)
-      &* 0x9e37_79b9_7f4a_7c15
-    let digest = JudgementTable.digest(of: payload, command: 2, priority: request.priority, seed: ~seed)
+    let seed = JudgementTable.seed(
+      era: year, topic: environment.topic, longestPayload: environment.longestPayload)
+    let digest = JudgementTable.digest(of: payload, command: 2, priority: request.priority, seed: seed)
     let index = table.index(of: digest) ?? add(digest, payload, environment, record.place)
     table.count(index)
     let entry = table[index]

@@ -1,21 +1,38 @@
 import ArgumentParser
 import GatewaySimulator
+import Payload
+import ProviderAPI
 import PushModel
+import Records
 
-/// The status that payloads with errors are refused with, as typed: `status=7`.
+/// The status and the reason that payloads with errors are refused with, as typed: `status=7`, `reason=PayloadEmpty`.
 struct PayloadRefusal: ExpressibleByArgument, CustomStringConvertible {
   var status = BinaryStatus.processingError
+  /// Over HTTP/2.
+  var reason = ProviderReason.badRequestPayload
+  let description: String
 
-  init() {}
+  init() { description = "status=\(status.rawValue)" }
 
   init?(argument: String) {
-    guard argument.hasPrefix("status="), let number = UInt8(argument.dropFirst("status=".count)) else { return nil }
-    status = BinaryStatus(rawValue: number)
-    // Responses with these statuses accept the notification that they name.
-    if status == .noError || status == .shutdown { return nil }
+    description = argument
+    var keys: Set<Substring> = []
+    for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
+      let pair = part.split(separator: "=", maxSplits: 1)
+      guard pair.count == 2, keys.insert(pair[0]).inserted else { return nil }
+      switch pair[0] {
+      case "status":
+        guard let number = UInt8(pair[1]) else { return nil }
+        status = BinaryStatus(rawValue: number)
+        // Responses with these statuses accept the notification that they name.
+        if status == .noError || status == .shutdown { return nil }
+      case "reason":
+        reason = ProviderReason(rawValue: String(pair[1]))
+        if reason.documentedStatus == nil { return nil }
+      default: return nil
+      }
+    }
   }
-
-  var description: String { "status=\(status.rawValue)" }
 }
 
 /// How the simulator judges payloads.
@@ -23,8 +40,8 @@ struct ScrutinyOptions: ParsableArguments {
   @Option(
     defaultAsFlag: PayloadRefusal(), parsing: .scanningForValue,
     help: ArgumentHelp(
-      "Refuse notifications whose payload or frame has an error (see 'apnscope lint') with status 1, or with another: --strict-payloads status=7.",
-      valueName: "status=S"))
+      "Refuse notifications whose payload or frame has an error (see 'apnscope lint') with status 1, over HTTP/2 with BadRequestPayload, or with others: --strict-payloads status=7,reason=PayloadEmpty. Apple documents neither.",
+      valueName: "status=S,reason=R"))
   var strictPayloads: PayloadRefusal?
 
   @Flag(help: "Do not judge payloads: the ledger has neither their kinds nor the rules that they break.")
@@ -47,7 +64,8 @@ struct ScrutinyOptions: ParsableArguments {
     let attached = "--strict-payloads="
     for argument in CommandLine.arguments where argument.hasPrefix(attached) {
       guard argument.dropFirst(attached.count) != strictPayloads?.description ?? "" else { continue }
-      throw ValidationError("--strict-payloads takes status=S as a separate word, e.g. --strict-payloads status=7.")
+      throw ValidationError(
+        "--strict-payloads takes status=S or reason=R as a separate word, e.g. --strict-payloads status=7.")
     }
     try JudgingRange.require(era: era)
     if noLint, strictPayloads != nil { throw ValidationError("--no-lint and --strict-payloads exclude each other.") }
@@ -59,7 +77,16 @@ struct ScrutinyOptions: ParsableArguments {
     var scrutiny = PayloadScrutiny()
     scrutiny.era = era
     scrutiny.refusal = (strictPayloads?.status).map(Rejection.status)
+    scrutiny.reason = strictPayloads?.reason
     scrutiny.maximumKept = maxJudgedPayloads
     options.payloads = scrutiny
+  }
+
+  /// How records judge payloads; `nil`: they do not.
+  var ofRecords: PayloadJudging? {
+    guard !noLint else { return nil }
+    var judging = PayloadJudging()
+    (judging.era, judging.maximumKept) = (era, maxJudgedPayloads)
+    return judging
   }
 }

@@ -26,7 +26,7 @@ struct HTTP2Options: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A key that verifies provider tokens: a file in PEM, public or private (.p8), and the key's and the team's identifiers, which default to those of AuthKey_ID.p8 and to any. Repeatable.",
+      "A key that verifies provider tokens: a file in PEM, public or private (.p8), and the key's and the team's identifiers, which default to those of AuthKey_ID.p8 and to any; then environment=sandbox or production, topics=A+B, and related=KEY, whose tokens may follow on a connection. Repeatable.",
       valueName: "file"), completion: .file(extensions: ["p8", "pem"]))
   var providerKey: [String] = []
 
@@ -163,11 +163,32 @@ struct HTTP2Options: ParsableArguments {
       + http2Fault.compactMap { try? HTTP2Fault($0).file }
   }
 
-  private static func key(_ text: String) throws -> ProviderKey {
-    let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-    guard parts.count <= 3, !parts[0].isEmpty else {
-      throw ValidationError("--provider-key takes FILE, FILE,KEY or FILE,KEY,TEAM, not '\(text)'.")
+  /// Applies `NAME=VALUE` of a key's scope, each name once; `false`: one is none.
+  private static func applyScope(_ words: ArraySlice<String>, to key: inout ProviderKey) -> Bool {
+    var names: Set<Substring> = []
+    for word in words {
+      let pair = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard pair.count == 2, names.insert(pair[0]).inserted else { return false }
+      let values = pair[1].split(separator: "+", omittingEmptySubsequences: false).map(String.init)
+      guard values.allSatisfy({ !$0.isEmpty }) else { return false }
+      switch pair[0] {
+      case "environment" where values == ["sandbox"]: key.isOfSandbox = true
+      case "environment" where values == ["production"]: key.isOfSandbox = false
+      case "topics": key.topics = Set(values)
+      case "related": key.related = Set(values)
+      default: return false
+      }
     }
+    return true
+  }
+
+  private static func key(_ text: String) throws -> ProviderKey {
+    let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    let parts = Array(words.enumerated().prefix { $0.offset == 0 || !$0.element.contains("=") }.map(\.element))
+    let unknown = ValidationError(
+      "--provider-key takes FILE, FILE,KEY or FILE,KEY,TEAM, then environment=sandbox|production, topics=A+B and related=KEY, not '\(text)'."
+    )
+    guard parts.count <= 3, !parts[0].isEmpty else { throw unknown }
     let name = parts[0].split(separator: "/").last.map(String.init) ?? ""
     let standard = name.hasPrefix("AuthKey_") && name.hasSuffix(".p8") ? String(name.dropFirst(8).dropLast(3)) : nil
     let bytes: [UInt8]
@@ -182,6 +203,8 @@ struct HTTP2Options: ParsableArguments {
       throw ExitStatus.damaged
     }
     func identifier(_ place: Int) -> String? { parts.count > place && !parts[place].isEmpty ? parts[place] : nil }
-    return ProviderKey(key: key, keyID: identifier(1) ?? standard, teamID: identifier(2))
+    var provided = ProviderKey(key: key, keyID: identifier(1) ?? standard, teamID: identifier(2))
+    guard applyScope(words.dropFirst(parts.count), to: &provided) else { throw unknown }
+    return provided
   }
 }

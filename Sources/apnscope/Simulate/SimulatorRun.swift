@@ -168,7 +168,7 @@ struct SimulatorRun {
     let judging = command.books.verdict || command.expectations.needVerdict ? judging : nil
     guard let path = command.books.records else { return judging.map { RecorderOutput(judging: $0) } }
     let (output, check) = try recordsFile(path)
-    let writer = JSONLinesWriter(fates: .early, output: output)
+    let writer = JSONLinesWriter(fates: .early, judging: command.payloads.ofRecords, output: output)
     return RecorderOutput(writer: writer, judging: judging) {
       do throws(FileFailure) {
         try check()

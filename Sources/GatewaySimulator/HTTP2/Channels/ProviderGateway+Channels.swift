@@ -9,22 +9,24 @@ extension ProviderGateway {
   private static let mostUnsent = 1 << 20
 
   /// Decides on a broadcast whose path, method and trust are good.
-  mutating func decideBroadcast(_ request: ServedRequest, _ length: Int) -> Verdict {
+  mutating func decideBroadcast(_ slot: Int, _ content: RawSpan, _ length: Int) -> Verdict {
+    let request = requests[slot].request
     func rejected(_ reason: ProviderReason) -> Verdict { .rejected(reason, status: reason.documentedStatus ?? 400) }
     guard let channels else { return rejected(.featureNotEnabled) }
     let app = request.bundle
-    if let reason = appFault(app) { return rejected(reason) }
+    if let reason = appFault(slot) { return rejected(reason) }
     if let reason = request.broadcastFault { return rejected(reason) }
-    if length == 0 { return rejected(.payloadEmpty) }
-    if length > ServingRules.longestBroadcast { return rejected(.payloadTooLarge) }
+    if let reason = payloadFault(request, content, length, .unknown) { return rejected(reason) }
     let reason = channels.broadcast(
       to: request.channelID ?? "", of: app, expiration: request.expiration, now: now)
     return reason.map(rejected) ?? .accepted
   }
 
-  /// Whether the app of a path is none, or not one that the connection's certificate names.
-  private func appFault(_ app: String) -> ProviderReason? {
+  /// Whether the app of a path is none, or not one that the connection's certificate names, or the token's key is for.
+  private func appFault(_ slot: Int) -> ProviderReason? {
+    let app = requests[slot].request.bundle
     guard !app.isEmpty, Self.isTopic(Array(app.utf8)) else { return .badPath }
+    if let token = requests[slot].token { return tokens.allows(app, token) ? nil : .topicMismatch }
     guard case .certificate(let topics?) = trust else { return nil }
     return topics.contains(app) ? nil : .topicMismatch
   }
@@ -36,7 +38,7 @@ extension ProviderGateway {
     if let reason = request.managementFault { return refuseManagement(slot, reason) }
     guard case .channel(let action) = request.target else { return refuseManagement(slot, .badPath) }
     if request.hasDuplicates { return refuseManagement(slot, .duplicateHeaders) }
-    if let reason = trustFault(slot) ?? appFault(request.bundle) { return refuseManagement(slot, reason) }
+    if let reason = trustFault(slot) ?? appFault(slot) { return refuseManagement(slot, reason) }
     guard let channels else { return refuseManagement(slot, .featureNotEnabled) }
     switch action {
     case .create:
