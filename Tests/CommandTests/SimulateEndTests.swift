@@ -160,6 +160,15 @@ final class PlainClient {
     guard count == bytes.count else { throw TimeoutError("sent \(count) bytes of \(bytes.count)") }
   }
 
+  /// The number of bytes that the system takes without a wait.
+  func sendNow(_ bytes: [UInt8]) -> Int {
+    // Safe: the buffer lives through the call.
+    let count = unsafe bytes.withUnsafeBytes {
+      unsafe Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    }
+    return max(0, count)
+  }
+
   /// Everything up to the peer's end.
   func receive() throws -> [UInt8] {
     var bytes: [UInt8] = []

@@ -106,8 +106,8 @@ struct SimulateHTTP2ObserverTests {
         var different = 0
         for (key, record) in one {
           var known = other[key] ?? [:]
-          // A file is read twice, so that each notification has its answer; here it follows. Payloads are not judged.
-          for name in ["fate", "status", "reason", "discarded_by", "kind", "lint"] where type == "notification" {
+          // A file is read twice, so that each notification has its answer; here it follows.
+          for name in ["fate", "status", "reason", "discarded_by"] where type == "notification" {
             known[name] = nil
           }
           // Where both ends close at a time, each sees its own close first.
@@ -121,6 +121,11 @@ struct SimulateHTTP2ObserverTests {
       }
       let ledger = try Self.ledger(in: command)
       let counts = try #require(ledger["gateway"] as? [String: Any])
+      // Both judge the payload of each notification.
+      let payloads = try #require(ledger["payloads"] as? [String: Any])
+      var kinds: [String: Int] = [:]
+      for record in captured { if let kind = record["kind"] as? String { kinds[kind, default: 0] += 1 } }
+      #expect(payloads["kinds"] as? [String: Int] == kinds && kinds.values.reduce(0, +) == 1_203)
       let verdict = try #require(ledger["verdict"] as? [String: Any])
       let requests = try #require(verdict["http2"] as? [String: Any])
       #expect(counts["received"] as? Int == 1_203 && verdict["sendings"] as? Int == 1_203)

@@ -259,25 +259,30 @@ struct SimulateHTTP2Tests {
     }
   }
 
+  /// The `authorization` of a provider token that the key AuthKey_ABCDE12345.p8, which is made for it, has signed.
+  private func sign(isDER: Bool = false, in command: Command) throws -> String {
+    // As a provider in a shell makes one: DER by openssl, raw from that.
+    let script = #"""
+      set -e
+      openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out AuthKey_ABCDE12345.p8 2> /dev/null
+      b64() { openssl base64 -A | tr '+/' '-_' | tr -d '='; }
+      head=$(printf '{"alg":"ES256","kid":"ABCDE12345"}' | b64)
+      claims=$(printf '{"iss":"TEAM567890","iat":%d}' "$(($(date +%s) - 100))" | b64)
+      printf '%s.%s' "$head" "$claims" | openssl dgst -sha256 -sign AuthKey_ABCDE12345.p8 -out der
+      if [ "$1" = der ]; then cp der signature; else
+        openssl asn1parse -inform DER -in der | sed -n 's/.*INTEGER *:\(.*\)/\1/p' |
+          while read -r n; do printf '%64s' "$n" | tr ' ' 0; done | xxd -r -p > signature
+      fi
+      printf 'bearer %s.%s.%s' "$head" "$claims" "$(b64 < signature)" > token
+      """#
+    _ = try run("bash", ["-c", script, "sign", isDER ? "der" : "raw"], in: command)
+    return try String(contentsOf: command.folder.appending(path: "token"), encoding: .utf8)
+  }
+
   @Test("Trust by provider token: verified, in the ledger without its signature", arguments: [false, true])
   func providerTokens(isDER: Bool) throws {
     try Command.inFolder { command in
-      // As a provider in a shell makes one: DER by openssl, raw from that.
-      let script = #"""
-        set -e
-        openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out AuthKey_ABCDE12345.p8 2> /dev/null
-        b64() { openssl base64 -A | tr '+/' '-_' | tr -d '='; }
-        head=$(printf '{"alg":"ES256","kid":"ABCDE12345"}' | b64)
-        claims=$(printf '{"iss":"TEAM567890","iat":%d}' "$(($(date +%s) - 100))" | b64)
-        printf '%s.%s' "$head" "$claims" | openssl dgst -sha256 -sign AuthKey_ABCDE12345.p8 -out der
-        if [ "$1" = der ]; then cp der signature; else
-          openssl asn1parse -inform DER -in der | sed -n 's/.*INTEGER *:\(.*\)/\1/p' |
-            while read -r n; do printf '%64s' "$n" | tr ' ' 0; done | xxd -r -p > signature
-        fi
-        printf 'bearer %s.%s.%s' "$head" "$claims" "$(b64 < signature)" > token
-        """#
-      _ = try run("bash", ["-c", script, "sign", isDER ? "der" : "raw"], in: command)
-      let authorization = try String(contentsOf: command.folder.appending(path: "token"), encoding: .utf8)
+      let authorization = try sign(isDER: isDER, in: command)
       let signature = try #require(authorization.split(separator: ".").last)
       let service = try Service(["--plain", "--provider-key", "AuthKey_ABCDE12345.p8,,TEAM567890"], in: command)
       let arguments = ["-H", "apns-topic: com.example.app", "-d", "{}"]
@@ -312,6 +317,60 @@ struct SimulateHTTP2Tests {
     }
   }
 
+  @Test("A key of some topics is for these; one of the other environment for none") func keyScopes() throws {
+    try Command.inFolder { command in
+      let authorization = try sign(in: command)
+      for (scope, flags, topic, reason) in [
+        ("topics=t+com.example.app", [], "com.example.app", nil),
+        ("topics=t", [], "com.example.app", "TopicDisallowed"),
+        ("environment=sandbox", ["--sandbox"], "t", nil),
+        ("environment=sandbox", [], "t", "BadEnvironmentKeyIdInToken"),
+        (
+          "environment=production,topics=t", ["--sandbox", "--http2-rule", "key-environment=InvalidProviderToken"], "t",
+          "InvalidProviderToken"
+        ),
+      ] as [(String, [String], String, String?)] {
+        let service = try Service(
+          ["--plain", "--provider-key", "AuthKey_ABCDE12345.p8,,TEAM567890,\(scope)"] + flags, in: command)
+        let answer = try curl(
+          ["-H", "apns-topic: \(topic)", "-H", "authorization: \(authorization)", "-d", "{}"], service,
+          path: "/3/device/\(Self.token)", in: command)
+        #expect(reason.map { answer.hasSuffix(#"{"reason":"\#($0)"}"#) } ?? answer.hasPrefix("HTTP/2 200"), "\(scope)")
+        let http2 = try #require(try service.stop()["http2"] as? [String: Any])
+        let tokens = try #require(http2["provider_tokens"] as? [[String: Any]])
+        // A key of the wrong topic has a good token.
+        #expect(tokens.count == (reason == nil || reason == "TopicDisallowed" ? 1 : 0))
+      }
+    }
+  }
+
+  // MARK: payloads
+
+  @Test("Payloads are counted by kind and rule, and refused with a reason where that is asked") func payloads() throws {
+    try Command.inFolder { command in
+      let wrong = #"{"aps":{"alert":"x",}}"#
+      for (options, reason) in [
+        ([], nil), (["--strict-payloads"], "BadRequestPayload"),
+        (["--strict-payloads", "reason=PayloadEmpty"], "PayloadEmpty"),
+        (["--no-lint"], nil),
+      ] as [([String], String?)] {
+        let service = try Service(["--plain"] + options, in: command)
+        for text in [wrong, #"{"aps":{"content-available":1}}"#] {
+          let answer = try curl(
+            ["-H", "apns-topic: t", "-d", text], service, path: "/3/device/\(Self.token)", in: command)
+          let isRefused = text == wrong && reason != nil
+          #expect(answer.hasPrefix("HTTP/2 \(isRefused ? 400 : 200)"))
+          if isRefused, let reason { #expect(answer.hasSuffix(#"{"reason":"\#(reason)"}"#)) }
+        }
+        let payloads = try service.stop()["payloads"] as? [String: Any]
+        #expect((payloads == nil) == (options == ["--no-lint"]))
+        guard let payloads else { continue }
+        #expect(payloads["kinds"] as? [String: Int] == ["background": 1, "invalid": 1])
+        #expect((payloads["lint"] as? [String: Int])?["json_trailing_comma"] == 1)
+      }
+    }
+  }
+
   // MARK: beside the binary gateway
 
   @Test("Beside the binary gateway: one ledger, and devices that both know") func both() throws {
@@ -339,18 +398,66 @@ struct SimulateHTTP2Tests {
     }
   }
 
-  @Test("SIGUSR1 and the end send GOAWAY with a reason", .enabled(if: ExternalTool.isInstalled("nghttp")))
-  func goAway() throws {
+  static let ends: [(options: [String], signal: Int32?, reason: String)] = [
+    (["--idle-close", "300ms"], nil, "IdleTimeout"), (["--lifetime", "300ms"], nil, "Shutdown"),
+    ([], SIGUSR1, "Shutdown"), ([], SIGTERM, "Shutdown"),
+  ]
+
+  @Test(
+    "Idleness, age, SIGUSR1 and the end of the run send GOAWAY with a reason, and the gateway's end", arguments: ends)
+  func goAway(options: [String], signal: Int32?, reason: String) throws {
     try Command.inFolder { command in
-      let service = try Service(["--plain", "--idle-close", "300ms"], in: command)
+      let service = try Service(["--plain"] + options, in: command)
       let client = try PlainClient(service.port)
       try client.send(HTTP2Bytes.preface)
-      let received = try client.receive()
-      #expect(String(decoding: received, as: UTF8.self).contains(#"{"reason":"IdleTimeout"}"#))
+      // SETTINGS: the connection is there.
+      #expect(waitUntil { client.isReadable })
+      let early = try client.receiveNow()
+      if let signal { service.running.send(signal) }
+      let received = early + (try client.receive())
+      #expect(String(decoding: received, as: UTF8.self).contains(#"{"reason":"\#(reason)"}"#))
+      if signal == SIGUSR1 {
+        // The gateway goes on.
+        #expect(
+          try curl(["-H", "apns-topic: t", "-d", "{}"], service, path: "/3/device/0f", in: command)
+            .hasPrefix("HTTP/2 200"))
+      }
       let http2 = try #require(try service.stop()["http2"] as? [String: Any])
-      #expect(http2["goaways"] as? Int == 1)
       let log = try String(contentsOf: command.folder.appending(path: "log.jsonl"), encoding: .utf8)
-      #expect(log.contains(#""event":"goaway""#) && log.contains(#""last_stream":0,"reason":"IdleTimeout""#))
+      let told = log.split(separator: "\n").filter { $0.contains(#""event":"goaway""#) }
+      // curl's connection may be there at the end, too.
+      #expect(http2["goaways"] as? Int == told.count)
+      let first = told.filter { $0.contains(#""connection":1,"#) }
+      #expect(first.count == 1 && first[0].contains(#""last_stream":0,"reason":"\#(reason)""#))
+    }
+  }
+
+  @Test("A client that does not read is read no further, and costs others nothing") func unreadAnswers() throws {
+    try Command.inFolder { command in
+      let service = try Service(["--plain", "--http2-limit", "pings=100000000", "--for", "100s"], in: command)
+      let client = try PlainClient(service.port)
+      try client.send(HTTP2Bytes.preface)
+      let ping: [UInt8] = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]
+      let pings = Array(repeating: ping, count: 4_000).flatMap { $0 }
+      var (sent, still) = (0, 0)
+      // More than the buffers of both systems: the gateway has stopped reading, and has answered others meanwhile.
+      while still < 3, sent < 256 << 20 {
+        let start = sent % pings.count
+        let taken = client.sendNow(Array(pings[start...]))
+        sent += taken
+        guard taken == 0 else {
+          still = 0
+          continue
+        }
+        still += 1
+        let answer = try curl(["-H", "apns-topic: t", "-d", "{}"], service, path: "/3/device/0f", in: command)
+        #expect(answer.hasPrefix("HTTP/2 200"))
+      }
+      #expect(sent < 256 << 20)
+      let http2 = try #require(try service.stop()["http2"] as? [String: Any])
+      let answered = http2["pings"] as? Int ?? 0
+      #expect(answered > 0 && answered * ping.count < sent)
+      client.close()
     }
   }
 
@@ -469,6 +576,11 @@ struct SimulateHTTP2Tests {
     (["--plain", "--http2-fault", "refuse"], "need --http2"),
     (["--plain", "--http2-limit", "pings=1"], "need --http2"),
     (["--plain", "--certificate-ends", "1s"], "needs --identity"),
+    (["--plain", "--http2", "127.0.0.1:0", "--provider-key", "k,a,b,c"], "--provider-key takes"),
+    (["--plain", "--http2", "127.0.0.1:0", "--provider-key", "k,environment=both"], "--provider-key takes"),
+    (["--plain", "--http2", "127.0.0.1:0", "--provider-key", "k,topics=a+"], "--provider-key takes"),
+    (["--plain", "--http2", "127.0.0.1:0", "--provider-key", "k,topics=a,topics=b"], "--provider-key takes"),
+    (["--plain", "--http2", "127.0.0.1:0", "--strict-payloads", "reason=Own"], "not 'reason=Own'"),
     (["--plain", "--http2", "127.0.0.1:0", "--reject", "every=1,reason=Own"], "reason=R"),
   ]
 

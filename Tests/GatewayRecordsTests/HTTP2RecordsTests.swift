@@ -167,6 +167,56 @@ struct HTTP2RecordsTests {
     #expect(verdict == followed)
   }
 
+  /// The verdict on the events of some providers, in the order of their times.
+  private static func verdict(of events: [ObservedEvent], until end: Int64) throws -> ProviderVerdict {
+    let output = RecorderOutput(judging: ProviderInspection.Options())
+    var records = ObservedRecords(into: output, source: "test", options: DissectionOptions())
+    for event in events.enumerated().sorted(by: { ($0.element.time, $0.offset) < ($1.element.time, $1.offset) }) {
+      records.receive(.event(event.element))
+    }
+    records.finish(observedUntil: Timestamp(nanoseconds: end), lost: 0)
+    return try #require(try output.verdict())
+  }
+
+  /// The same on other connections of the gateway.
+  private static func moved(_ event: ObservedEvent, by count: UInt64) -> ObservedEvent {
+    var change = event.change
+    if case .devices(let outcomes) = change {
+      change = .devices(
+        outcomes.map {
+          let origin = DeviceOutcome.Origin(connection: $0.origin.connection + count, index: $0.origin.index)
+          return DeviceOutcome($0.kind, origin, token: $0.token, at: $0.time)
+        })
+    }
+    let number = event.connection == 0 ? 0 : event.connection + count
+    return ObservedEvent(connection: number, time: event.time, change: change)
+  }
+
+  @Test("The verdict on both protocols at once is that on each of them, added", arguments: seeds(12, of: 80))
+  func bothProtocols(seed: UInt64) throws {
+    // Tokens of their own: one notification to one device over both protocols is one story.
+    let binary = JudgedProviders(seed: seed, provesAll: true, tokens: 101...130)
+    let http2 = try MadeUpSenders(seed: seed, isTame: true)
+    let end = max(binary.now, http2.now) + Self.hour
+    let moved = http2.events.map { Self.moved($0, by: 1_000) }
+    let one = try Self.verdict(of: binary.events, until: end)
+    let other = try Self.verdict(of: moved, until: end)
+    let both = try Self.verdict(of: binary.events + moved, until: end)
+    for outcome in StoryOutcome.allCases {
+      #expect(both.stories[outcome] == one.stories[outcome] + other.stories[outcome], "\(outcome)")
+    }
+    for path in [
+      \ProviderVerdict.sendings, \.discarded, \.sentAgain, \.notSentAgain, \.connections.sending,
+      \.connections.ofOneNotification,
+    ] {
+      #expect(both[keyPath: path] == one[keyPath: path] + other[keyPath: path], "\(path)")
+    }
+    #expect(both.http2 == other.http2 && one.http2 == nil)
+    #expect(both.feedback == one.feedback)
+    #expect(both.errors.map(\.status) == one.errors.map(\.status) && other.errors.isEmpty)
+    #expect(both.mayBeLost == one.mayBeLost + other.mayBeLost)
+  }
+
   // MARK: the history
 
   private static func recorder(keeping bytes: Int = 1 << 26) -> GatewayRecorder {

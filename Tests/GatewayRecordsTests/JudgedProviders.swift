@@ -50,6 +50,7 @@ struct JudgedProviders {
   private var identifier: UInt32 = 0
   private var connections: UInt64 = 0
   private let provesAll: Bool
+  private let tokens: ClosedRange<Int>
 
   private static let badToken = [UInt8](repeating: 0xad, count: 32)
 
@@ -59,10 +60,13 @@ struct JudgedProviders {
     set { capture.milliseconds = Int(newValue / 1_000_000 - 1_450_000_000_000) }
   }
 
-  /// - Parameter provesAll: each connection ends with an error response, so that the capture proves each fate.
-  init(seed: UInt64, provesAll: Bool) {
+  /// - Parameters:
+  ///   - provesAll: each connection ends with an error response, so that the capture proves each fate.
+  ///   - tokens: the bytes that tokens repeat.
+  init(seed: UInt64, provesAll: Bool, tokens: ClosedRange<Int> = 1...30) {
     random = SeededGenerator(seed: seed)
     self.provesAll = provesAll
+    self.tokens = tokens
     var providers: [Provider] = []
     for host in 0..<random.number(1...4) {
       let habit = random.pick(Habit.allCases)
@@ -83,7 +87,7 @@ struct JudgedProviders {
     let text = random.happens(oneIn: 8) ? "again" : "number \(number)"
     let past = UInt32(1_450_000_000 + random.number(-5...5))
     return Content(
-      token: isBad ? Self.badToken : [UInt8](repeating: UInt8(random.number(1...30)), count: 32),
+      token: isBad ? Self.badToken : [UInt8](repeating: UInt8(random.number(tokens)), count: 32),
       payload: Array(#"{"aps":{"alert":"\#(text)"}}"#.utf8), expiration: random.pick([0, past, 1_900_000_000]))
   }
 
@@ -188,7 +192,7 @@ struct JudgedProviders {
   private mutating func readFeedback(of host: UInt8) {
     let connection = open(host, .feedback)
     for _ in 0..<random.number(0...3) {
-      let token = [UInt8](repeating: UInt8(random.number(1...30)), count: 32)
+      let token = [UInt8](repeating: UInt8(random.number(tokens)), count: 32)
       let tuple = written {
         FeedbackTuple(timestamp: UInt32(now / 1_000_000_000), token: token.rawBytes).encode(into: &$0)
       }

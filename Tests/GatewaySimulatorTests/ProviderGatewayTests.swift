@@ -288,14 +288,14 @@ struct ProviderGatewayTests {
     let token = try key.token(issuedAt: "\(Self.second)")
     for (isOfSandbox, isSandbox) in [(nil, true), (nil, false), (true, true), (false, false)] as [(Bool?, Bool)] {
       let conversation = try Self.trusting(key) {
-        $0.providerKeys[0].isOfSandbox = isOfSandbox
+        $0.providerKeys[0].scope.isOfSandbox = isOfSandbox
         $0.isSandbox = isSandbox
       }
       #expect(conversation.push(["authorization": token]).status == 200)
     }
     for isSandbox in [true, false] {
       let conversation = try Self.trusting(key) {
-        $0.providerKeys[0].isOfSandbox = !isSandbox
+        $0.providerKeys[0].scope.isOfSandbox = !isSandbox
         $0.isSandbox = isSandbox
       }
       let answer = conversation.push(["authorization": token])
@@ -305,7 +305,7 @@ struct ProviderGatewayTests {
       let old = try key.token(issuedAt: "\(Self.second - 3_601)")
       #expect(conversation.push(["authorization": old]).reason == "ExpiredProviderToken")
       let other = try Self.trusting(key) {
-        $0.providerKeys[0].isOfSandbox = !isSandbox
+        $0.providerKeys[0].scope.isOfSandbox = !isSandbox
         $0.isSandbox = isSandbox
         #expect(ServingRule.apply("key-environment", "InvalidProviderToken", to: &$0.rules))
       }
@@ -320,10 +320,10 @@ struct ProviderGatewayTests {
     func conversation() throws -> HTTP2Conversation {
       try Self.trusting(key) {
         $0.rules.checksRenewal = false
-        $0.providerKeys[0].topics = ["com.example.app", "com.example.app.voip"]
-        $0.providerKeys[0].related = ["NEXT567890"]
+        $0.providerKeys[0].scope.topics = ["com.example.app", "com.example.app.voip"]
+        $0.providerKeys[0].scope.related = ["NEXT567890"]
         var next = ProviderKey(key: other, keyID: "NEXT567890", teamID: nil)
-        next.topics = ["com.example.other"]
+        next.scope.topics = ["com.example.other"]
         $0.providerKeys += [next, ProviderKey(key: third, keyID: "ALIEN67890", teamID: nil)]
       }
     }

@@ -58,14 +58,21 @@ package struct ProviderKey: Sendable {
   package var keyID: String?
   /// The `iss` of its tokens; `nil`: any.
   package var teamID: String?
-  /// Whether its tokens are for the sandbox, or for production; `nil`: for both.
-  package var isOfSandbox: Bool?
-  /// The topics that its tokens are for; `nil`: all of the team.
-  package var topics: Set<String>?
-  /// The keys, by `kid`, whose tokens may take the place of this one's on a connection, and the other way round.
-  package var related: Set<String> = []
+  package var scope: Scope
 
-  package init(key: ES256Key, keyID: String?, teamID: String?) {
-    (self.key, self.keyID, self.teamID) = (key, keyID, teamID)
+  /// Where the tokens of a key are good.
+  package struct Scope: Sendable {
+    /// Whether they are for the sandbox, or for production; `nil`: for both.
+    package var isOfSandbox: Bool?
+    /// The topics that they are for; `nil`: all of the team.
+    package var topics: Set<String>?
+    /// The keys, by `kid`, whose tokens may take the place of this one's on a connection, and the other way round.
+    package var related: Set<String> = []
+
+    package init() {}
+  }
+
+  package init(key: ES256Key, keyID: String?, teamID: String?, scope: Scope = Scope()) {
+    (self.key, self.keyID, self.teamID, self.scope) = (key, keyID, teamID, scope)
   }
 }

@@ -97,7 +97,7 @@ struct ProviderTokens: Sendable {
     if let fault = entry.fault { return fault }
     let age = now - entry.issuedAt
     if age > ServingRules.longestTokenAge || age < -rules.clockSkew { return .expiredProviderToken }
-    if let key = entry.key, let isOfSandbox = keys[key].isOfSandbox, isOfSandbox != isSandbox {
+    if let key = entry.key, let isOfSandbox = keys[key].scope.isOfSandbox, isOfSandbox != isSandbox {
       return rules.keyEnvironment
     }
     guard let current else {
@@ -115,12 +115,12 @@ struct ProviderTokens: Sendable {
 
   private func areRelated(_ one: Entry, _ other: Entry) -> Bool {
     guard let first = one.key, let second = other.key else { return false }
-    return keys[first].related.contains(other.keyID) || keys[second].related.contains(one.keyID)
+    return keys[first].scope.related.contains(other.keyID) || keys[second].scope.related.contains(one.keyID)
   }
 
   /// Whether the key of a token is for a topic.
   func allows(_ topic: String, _ entry: Entry) -> Bool {
-    guard let key = entry.key, let topics = keys[key].topics else { return true }
+    guard let key = entry.key, let topics = keys[key].scope.topics else { return true }
     return topics.contains(topic)
   }
 

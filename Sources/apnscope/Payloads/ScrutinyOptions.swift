@@ -11,27 +11,35 @@ struct PayloadRefusal: ExpressibleByArgument, CustomStringConvertible {
   /// Over HTTP/2.
   var reason = ProviderReason.badRequestPayload
   let description: String
+  /// Whether the text is one that is taken.
+  private(set) var isValid = true
 
   init() { description = "status=\(status.rawValue)" }
 
+  /// Takes any text: a word that is refused here would be an unexpected argument.
   init?(argument: String) {
     description = argument
+    isValid = read(argument)
+  }
+
+  private mutating func read(_ argument: String) -> Bool {
     var keys: Set<Substring> = []
     for part in argument.split(separator: ",", omittingEmptySubsequences: false) {
       let pair = part.split(separator: "=", maxSplits: 1)
-      guard pair.count == 2, keys.insert(pair[0]).inserted else { return nil }
+      guard pair.count == 2, keys.insert(pair[0]).inserted else { return false }
       switch pair[0] {
       case "status":
-        guard let number = UInt8(pair[1]) else { return nil }
+        guard let number = UInt8(pair[1]) else { return false }
         status = BinaryStatus(rawValue: number)
         // Responses with these statuses accept the notification that they name.
-        if status == .noError || status == .shutdown { return nil }
+        if status == .noError || status == .shutdown { return false }
       case "reason":
         reason = ProviderReason(rawValue: String(pair[1]))
-        if reason.documentedStatus == nil { return nil }
-      default: return nil
+        if reason.documentedStatus == nil { return false }
+      default: return false
       }
     }
+    return true
   }
 }
 
@@ -66,6 +74,10 @@ struct ScrutinyOptions: ParsableArguments {
       guard argument.dropFirst(attached.count) != strictPayloads?.description ?? "" else { continue }
       throw ValidationError(
         "--strict-payloads takes status=S or reason=R as a separate word, e.g. --strict-payloads status=7.")
+    }
+    if let refusal = strictPayloads, !refusal.isValid {
+      throw ValidationError(
+        "--strict-payloads takes status=S,reason=R, a status that rejects and a documented reason, not '\(refusal)'.")
     }
     try JudgingRange.require(era: era)
     if noLint, strictPayloads != nil { throw ValidationError("--no-lint and --strict-payloads exclude each other.") }

@@ -163,23 +163,24 @@ struct HTTP2Options: ParsableArguments {
       + http2Fault.compactMap { try? HTTP2Fault($0).file }
   }
 
-  /// Applies `NAME=VALUE` of a key's scope, each name once; `false`: one is none.
-  private static func applyScope(_ words: ArraySlice<String>, to key: inout ProviderKey) -> Bool {
+  /// A key's scope of `NAME=VALUE`, each name once; `nil`: one of them is none.
+  private static func scope(_ words: ArraySlice<String>) -> ProviderKey.Scope? {
+    var scope = ProviderKey.Scope()
     var names: Set<Substring> = []
     for word in words {
       let pair = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard pair.count == 2, names.insert(pair[0]).inserted else { return false }
+      guard pair.count == 2, names.insert(pair[0]).inserted else { return nil }
       let values = pair[1].split(separator: "+", omittingEmptySubsequences: false).map(String.init)
-      guard values.allSatisfy({ !$0.isEmpty }) else { return false }
+      guard values.allSatisfy({ !$0.isEmpty }) else { return nil }
       switch pair[0] {
-      case "environment" where values == ["sandbox"]: key.isOfSandbox = true
-      case "environment" where values == ["production"]: key.isOfSandbox = false
-      case "topics": key.topics = Set(values)
-      case "related": key.related = Set(values)
-      default: return false
+      case "environment" where values == ["sandbox"]: scope.isOfSandbox = true
+      case "environment" where values == ["production"]: scope.isOfSandbox = false
+      case "topics": scope.topics = Set(values)
+      case "related": scope.related = Set(values)
+      default: return nil
       }
     }
-    return true
+    return scope
   }
 
   private static func key(_ text: String) throws -> ProviderKey {
@@ -188,7 +189,7 @@ struct HTTP2Options: ParsableArguments {
     let unknown = ValidationError(
       "--provider-key takes FILE, FILE,KEY or FILE,KEY,TEAM, then environment=sandbox|production, topics=A+B and related=KEY, not '\(text)'."
     )
-    guard parts.count <= 3, !parts[0].isEmpty else { throw unknown }
+    guard parts.count <= 3, !parts[0].isEmpty, let scope = scope(words.dropFirst(parts.count)) else { throw unknown }
     let name = parts[0].split(separator: "/").last.map(String.init) ?? ""
     let standard = name.hasPrefix("AuthKey_") && name.hasSuffix(".p8") ? String(name.dropFirst(8).dropLast(3)) : nil
     let bytes: [UInt8]
@@ -203,8 +204,6 @@ struct HTTP2Options: ParsableArguments {
       throw ExitStatus.damaged
     }
     func identifier(_ place: Int) -> String? { parts.count > place && !parts[place].isEmpty ? parts[place] : nil }
-    var provided = ProviderKey(key: key, keyID: identifier(1) ?? standard, teamID: identifier(2))
-    guard applyScope(words.dropFirst(parts.count), to: &provided) else { throw unknown }
-    return provided
+    return ProviderKey(key: key, keyID: identifier(1) ?? standard, teamID: identifier(2), scope: scope)
   }
 }
