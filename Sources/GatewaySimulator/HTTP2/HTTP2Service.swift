@@ -28,12 +28,19 @@ public struct HTTP2Service: Sendable {
   /// `nil`: cleartext with prior knowledge (h2c).
   public var tls: TLSContext?
   public var trust = Trust.any
-  package var providerKeys: [ProviderKey] = []
-  package var rules = ServingRules()
+  /// The keys that verify provider tokens.
+  public var providerKeys: [ProviderKey] = []
+  /// The rules that Apple does not document.
+  public var rules = ServingRules()
   package var session = ServerOptions()
   package var purpose = Purpose.notifications
   /// Whether answers that accept have `apns-unique-id`, as those of the sandbox.
   public var isSandbox = false
+  /// SETTINGS_MAX_CONCURRENT_STREAMS, 1 or more; `nil`: none is announced.
+  public var streamLimit: Int? {
+    get { session.streamLimit }
+    set { session.streamLimit = newValue }
+  }
   /// With tokens, the limit on streams until the first good one. Apple: one.
   public var firstStreamLimit = 1
   /// Topics of a connection that are kept apart; a notification to a further one is rejected (ServiceUnavailable).
@@ -51,25 +58,35 @@ public struct HTTP2Service: Sendable {
   public init(address: SimulatorOptions.Address) { self.address = address }
 }
 
-/// A key that signs provider tokens.
-package struct ProviderKey: Sendable {
+/// A key that verifies provider tokens.
+public struct ProviderKey: Sendable {
   package var key: ES256Key
   /// The `kid` of its tokens; `nil`: any.
-  package var keyID: String?
+  public var keyID: String?
   /// The `iss` of its tokens; `nil`: any.
-  package var teamID: String?
-  package var scope: Scope
+  public var teamID: String?
+  public var scope: Scope
 
   /// Where the tokens of a key are good.
-  package struct Scope: Sendable {
+  public struct Scope: Sendable {
     /// Whether they are for the sandbox, or for production; `nil`: for both.
-    package var isOfSandbox: Bool?
+    public var isOfSandbox: Bool?
     /// The topics that they are for; `nil`: all of the team.
-    package var topics: Set<String>?
+    public var topics: Set<String>?
     /// The keys, by `kid`, whose tokens may take the place of this one's on a connection, and the other way round.
-    package var related: Set<String> = []
+    public var related: Set<String> = []
 
-    package init() {}
+    public init() {}
+  }
+
+  /// Reads a public or private key on the curve P-256 in PEM without a pass phrase; `nil`: there is none.
+  ///
+  /// - Parameters:
+  ///   - keyID: the `kid` of its tokens; `nil`: any.
+  ///   - teamID: the `iss` of its tokens; `nil`: any.
+  public init?(pem: [UInt8], keyID: String?, teamID: String?, scope: Scope = Scope()) {
+    guard let key = ES256Key(pem: pem) else { return nil }
+    self.init(key: key, keyID: keyID, teamID: teamID, scope: scope)
   }
 
   package init(key: ES256Key, keyID: String?, teamID: String?, scope: Scope = Scope()) {

@@ -1,35 +1,35 @@
 import PushModel
 
 /// What a service does where Apple documents no rule: each is a choice with a default.
-package struct ServingRules: Sendable, Equatable {
+public struct ServingRules: Sendable, Equatable {
   /// A request without `apns-push-type`; `nil`: it is accepted. Apple requires the field for watchOS 6 and recommends it.
-  package var missingPushType: ProviderReason?
+  public var missingPushType: ProviderReason?
   /// A push type that Apple does not document; `nil`: it is accepted.
-  package var unknownPushType: ProviderReason? = .invalidPushType
+  public var unknownPushType: ProviderReason? = .invalidPushType
   /// A topic without the end that its push type has, or with that of another type; `nil`: it is accepted.
-  package var topicSuffix: ProviderReason? = .deviceTokenNotForTopic
+  public var topicSuffix: ProviderReason? = .deviceTokenNotForTopic
   /// A background notification with priority 10; `nil`: it is accepted. Apple: "always use priority 5".
-  package var backgroundPriority: ProviderReason? = .badPriority
+  public var backgroundPriority: ProviderReason? = .badPriority
   /// The lengths of device tokens in bytes. Apple: make no assumption.
-  package var tokenLengths = 1...100
+  public var tokenLengths = 1...100
   /// Whether `apns-id` may have letters of upper case. Apple shows those of lower case.
-  package var allowsUpperCaseID = true
+  public var allowsUpperCaseID = true
   /// Whether a provider token's `iat` may be a string with a number, as a client writes it.
-  package var allowsTextTime = true
+  public var allowsTextTime = true
   /// How far in seconds a provider token may be issued in the future, by the service's clock.
-  package var clockSkew = 60
+  public var clockSkew = 60
   /// Whether a connection that uses another provider token less than 20 minutes after its latest one is told so. Apple
   /// documents the time, and not of what it is.
-  package var checksRenewal = true
+  public var checksRenewal = true
   /// Whether of the notifications for an offline device the latest of each `apns-collapse-id` waits, beside the latest
   /// without one; otherwise the latest of all.
-  package var keepsCollapseIDs = true
+  public var keepsCollapseIDs = true
   /// A notification to a topic that the provider token's key is not for.
-  package var keyTopic = ProviderReason.topicDisallowed
+  public var keyTopic = ProviderReason.topicDisallowed
   /// A provider token whose key is for the other environment.
-  package var keyEnvironment = ProviderReason.badEnvironmentKeyID
+  public var keyEnvironment = ProviderReason.badEnvironmentKeyID
   /// Whether answers that reject have `content-type: application/json`, as in Apple's sample.
-  package var sendsContentType = true
+  public var sendsContentType = true
 
   /// The oldest provider token that is accepted, in seconds (Apple, "Establishing a token-based connection").
   package static let longestTokenAge = 3_600
@@ -42,7 +42,7 @@ package struct ServingRules: Sendable, Equatable {
   /// The longest `apns-collapse-id` in bytes.
   package static let longestCollapseID = 64
 
-  package init() {}
+  public init() {}
 }
 
 /// A choice of `ServingRules` by its name.

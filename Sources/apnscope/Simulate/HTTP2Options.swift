@@ -4,7 +4,6 @@ import CommandFiles
 import GatewaySimulator
 import HTTP2Server
 import ProviderAPI
-import TLSFoundation
 import TLSTransport
 
 extension HTTP2Service.Trust: ExpressibleByArgument {}
@@ -199,11 +198,12 @@ struct HTTP2Options: ParsableArguments {
       complain("\(parts[0]): \(error)")
       throw ExitStatus.cannotOpen
     }
-    guard let key = ES256Key(pem: bytes) else {
+    func identifier(_ place: Int) -> String? { parts.count > place && !parts[place].isEmpty ? parts[place] : nil }
+    let key = ProviderKey(pem: bytes, keyID: identifier(1) ?? standard, teamID: identifier(2), scope: scope)
+    guard let key else {
       complain("\(parts[0]): no key on the curve P-256 in PEM without a pass phrase")
       throw ExitStatus.damaged
     }
-    func identifier(_ place: Int) -> String? { parts.count > place && !parts[place].isEmpty ? parts[place] : nil }
-    return ProviderKey(key: key, keyID: identifier(1) ?? standard, teamID: identifier(2), scope: scope)
+    return key
   }
 }
