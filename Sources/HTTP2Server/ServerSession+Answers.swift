@@ -94,11 +94,9 @@ extension ServerSession {
 
   /// Sends what waited for any window, after all of them have changed. O(n log n) in open streams.
   mutating func sendBlocked() {
-    guard blocked > 0, sendWindow > 0 else { return }
-    for slot in streams.inOrder() where !streams[slot].unsent.isEmpty {
-      guard sendWindow > 0 else { return }
-      send(slot)
-    }
+    guard blocked > 0 else { return }
+    // Those whose own windows are open now wait for the connection's.
+    for slot in streams.inOrder() where !streams[slot].unsent.isEmpty { send(slot) }
   }
 
   /// The answer is written.

@@ -87,17 +87,22 @@ extension ServerSession {
       if isIgnored(stream) { return nil }
       return fail(Violation(.streamNumberNotRising, stream: stream))
     }
+    let before = highest
     highest = stream
     if let lastProcessed, stream > lastProcessed {
       streams.noteReset(stream)
       return .refused(stream: stream, .goAway)
     }
-    if streams.count >= mostStreams { return refuse(stream) }
-    if let rule = MessageRules.fault(in: fields, isRequest: true, isTrailers: false, isWhole: true) {
-      return fail(rule, onStream: stream)
+    if streams.count >= mostStreams { return refuse(stream, before) }
+    let length: Int?
+    do throws(Rule) {
+      try MessageRules.check(fields, isRequest: true, isTrailers: false, isWhole: true, allowsExtendedConnect: false)
+      length = try MessageRules.contentLength(fields)
+    } catch {
+      return fail(error, onStream: stream)
     }
     let slot = streams.open(stream, sendWindow: peer.initialWindowSize)
-    streams[slot].expectedLength = MessageRules.contentLength(fields)
+    streams[slot].expectedLength = length
     if endsStream { queued = end(slot, .kept) }
     return .began(ServerStream(number: stream, slot: slot))
   }
@@ -113,12 +118,13 @@ extension ServerSession {
     return min(most, options.maximumOpenStreams)
   }
 
-  private mutating func refuse(_ stream: UInt32) -> ServerEvent? {
+  /// - Parameter before: the highest stream before this one.
+  private mutating func refuse(_ stream: UInt32, _ before: UInt32) -> ServerEvent? {
     switch options.excess {
     case .refused: writeReset(stream, .refusedStream)
     case .protocolError: writeReset(stream, .protocolError)
     case .goAway:
-      highest = stream - 2
+      highest = before
       queued = fail(Violation(.tooManyStreams, stream: 0))
     }
     streams.noteReset(stream)
@@ -128,8 +134,10 @@ extension ServerSession {
   private mutating func takeTrailers(_ slot: Int, _ stream: UInt32, _ endsStream: Bool) -> ServerEvent? {
     guard streams[slot].isClientOpen else { return fail(.frameAfterEnd, onStream: stream) }
     guard endsStream else { return fail(.trailersWithoutEnd, onStream: stream) }
-    if let rule = MessageRules.fault(in: fields, isRequest: true, isTrailers: true, isWhole: true) {
-      return fail(rule, onStream: stream)
+    do throws(Rule) {
+      try MessageRules.check(fields, isRequest: true, isTrailers: true, isWhole: true)
+    } catch {
+      return fail(error, onStream: stream)
     }
     return end(slot, .kept)
   }
@@ -164,13 +172,13 @@ extension ServerSession {
       return fail(.emptyFrames)
     }
     guard let slot = streams.slot(of: number) else {
-      if number > highest { return fail(Violation(.idleStream, stream: number)) }
+      if number > highest || number & 1 == 0 { return fail(Violation(.idleStream, stream: number)) }
       if isIgnored(number) { return nil }
       return fail(.frameAfterEnd, onStream: number)
     }
     guard streams[slot].isClientOpen else { return fail(.frameAfterEnd, onStream: number) }
     streams[slot].windowUsed += length
-    guard streams[slot].windowUsed <= options.streamWindow else { return fail(.windowExceeded, onStream: number) }
+    guard streams[slot].windowUsed <= streamWindow else { return fail(.windowExceeded, onStream: number) }
     let isFirst = streams[slot].length == 0
     streams[slot].length += content.byteCount
     if endsStream, isFirst {
@@ -189,6 +197,11 @@ extension ServerSession {
     guard streams[slot].length > options.maximumContent, !streams[slot].isRequestEnded else { return nil }
     streams[slot].isRequestEnded = true
     return .ended(ServerStream(number: number, slot: slot), .kept, length: streams[slot].length)
+  }
+
+  /// The window of a stream: a client that does not know a smaller one yet keeps to the usual one (section 6.9.3).
+  private var streamWindow: Int {
+    streamLimit == nil ? max(options.streamWindow, Self.connectionWindow) : options.streamWindow
   }
 
   private mutating func writeWindowUpdate(_ increment: Int, stream: UInt32) {

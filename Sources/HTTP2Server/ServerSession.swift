@@ -205,7 +205,8 @@ package struct ServerSession: ~Copyable {
     unacknowledged.append(limit)
   }
 
-  /// Sends GOAWAY: streams above `lastStream` are not processed from here on. A later call may lower it.
+  /// Sends GOAWAY: streams above `lastStream` are not processed from here on. A later call may lower it, and never raises
+  /// it (RFC 9113 section 6.8).
   ///
   /// - Parameters:
   ///   - lastStream: the highest stream that is or will be processed; 2³¹−1 says that more may come.
@@ -213,7 +214,7 @@ package struct ServerSession: ~Copyable {
   ///   - debugData: text for the client.
   package mutating func goAway(lastStream: UInt32, _ code: ErrorCode = .noError, debugData: [UInt8] = []) {
     guard state != .failed else { return }
-    output.writeGoAway(lastStream: lastStream, code, debugData: debugData)
+    output.writeGoAway(lastStream: min(lastStream, lastProcessed ?? .max), code, debugData: debugData)
     counts.goAways += 1
     if lastStream < 0x7fff_ffff { lastProcessed = min(lastProcessed ?? .max, lastStream) }
   }
