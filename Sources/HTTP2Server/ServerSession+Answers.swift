@@ -15,7 +15,7 @@ extension ServerSession {
   ///   - write: writes the fields besides `:status`.
   /// - Returns: the length of the output up to the end of `:status`.
   @discardableResult
-  package mutating func answer(
+  public mutating func answer(
     _ slot: Int, status: Int, content: [UInt8] = [], _ write: (inout ByteWriter) -> Void = { _ in }
   ) -> Int {
     guard state != .failed else { return output.count }
@@ -111,13 +111,13 @@ extension ServerSession {
 /// The fields of an answer, as literals that are not inserted into the table.
 extension ByteWriter {
   /// Writes a field.
-  package mutating func writeField(_ name: StaticString, _ value: RawSpan) {
+  public mutating func writeField(_ name: StaticString, _ value: RawSpan) {
     writeField(name, length: value.byteCount)
     write(value)
   }
 
   /// Writes a field up to its value, which has to follow.
-  package mutating func writeField(_ name: StaticString, length: Int) {
+  public mutating func writeField(_ name: StaticString, length: Int) {
     write(0 as UInt8)
     HPACKInteger.write(name.utf8CodeUnitCount, prefix: 7, pattern: 0, to: &self)
     write(name)

@@ -9,7 +9,7 @@ extension ConformanceTests {
     Requirement("6.1", "DATA on stream 0 is an error", .connectionError(.protocolError)) {
       $0.frame(.data, [], 0, [1])
     },
-    Requirement("6.1", "padding as long as the payload is one", .connectionError(.protocolError)) {
+    Requirement("6.1", "padding as long as the payload is an error", .connectionError(.protocolError)) {
       $0.open(1)
       $0.frame(.data, [.padded, .endStream], 1, [2, 1])
     },
@@ -31,7 +31,7 @@ extension ConformanceTests {
     Requirement("6.2", "HEADERS on stream 0 are an error", .connectionError(.protocolError)) {
       $0.frame(.headers, .endHeaders, 0, [0x82])
     },
-    Requirement("6.2", "padding beyond the field block is one", .connectionError(.protocolError)) {
+    Requirement("6.2", "padding beyond the field block is an error", .connectionError(.protocolError)) {
       $0.frame(.headers, [.padded, .priority, .endHeaders], 1, [2, 0, 0, 0, 0, 15, 0x82])
     },
     Requirement("6.2", "padding and priority are no fields", .goesOn) {
@@ -46,21 +46,21 @@ extension ConformanceTests {
     Requirement("6.3", "PRIORITY on stream 0 is an error", .connectionError(.protocolError)) {
       $0.frame(.priority, [], 0, [0, 0, 0, 0, 1])
     },
-    Requirement("6.3", "PRIORITY of another length than 5 is one", .streamError(.frameSizeError)) {
+    Requirement("6.3", "PRIORITY of another length than 5 is an error", .streamError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.priority, [], 1, [0, 0, 0, 1])
     },
     Requirement("6.4", "RST_STREAM on stream 0 is an error", .connectionError(.protocolError)) {
       $0.frame(.reset, [], 0, [0, 0, 0, 8])
     },
-    Requirement("6.4", "RST_STREAM on an idle stream is one", .connectionError(.protocolError)) {
+    Requirement("6.4", "RST_STREAM on an idle stream is an error", .connectionError(.protocolError)) {
       $0.frame(.reset, [], 7, [0, 0, 0, 8])
     },
-    Requirement("6.4", "also on one of the server's", .connectionError(.protocolError)) {
+    Requirement("6.4", "RST_STREAM on a stream of the server's is an error", .connectionError(.protocolError)) {
       $0.request(7)
       $0.frame(.reset, [], 2, [0, 0, 0, 8])
     },
-    Requirement("6.4", "RST_STREAM of another length than 4 is one", .connectionError(.frameSizeError)) {
+    Requirement("6.4", "RST_STREAM of another length than 4 is an error", .connectionError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.reset, [], 1, [0, 0, 8])
     },
@@ -73,20 +73,20 @@ extension ConformanceTests {
       #expect($0.frames(.ping).map(\.payload) == [[1, 2, 3, 4, 5, 6, 7, 8]])
       #expect($0.frames(.ping).map(\.header.flags) == [.acknowledgement])
     },
-    Requirement("6.7", "an acknowledgement is not", .goesOn) {
+    Requirement("6.7", "an acknowledgement of PING is not answered", .goesOn) {
       $0.send { $0.writePing(1, isAcknowledgement: true) }
       #expect($0.frames(.ping).isEmpty)
     },
     Requirement("6.7", "PING on a stream is an error", .connectionError(.protocolError)) {
       $0.frame(.ping, [], 1, eight)
     },
-    Requirement("6.7", "PING of another length than 8 is one", .connectionError(.frameSizeError)) {
+    Requirement("6.7", "PING of another length than 8 is an error", .connectionError(.frameSizeError)) {
       $0.frame(.ping, [], 0, eight + [0])
     },
     Requirement("6.8", "GOAWAY on a stream is an error", .connectionError(.protocolError)) {
       $0.frame(.goAway, [], 1, eight)
     },
-    Requirement("6.8", "GOAWAY of less than 8 bytes is one", .connectionError(.frameSizeError)) {
+    Requirement("6.8", "GOAWAY of less than 8 bytes is an error", .connectionError(.frameSizeError)) {
       $0.frame(.goAway, [], 0, [0, 0, 0, 0, 0, 0, 0])
     },
     Requirement("6.8", "after GOAWAY of the client its requests are answered", .goesOn) {
@@ -127,20 +127,20 @@ extension ConformanceTests {
     Requirement("6.10", "CONTINUATION on stream 0 is an error", .connectionError(.protocolError)) {
       $0.frame(.continuation, .endHeaders, 0, [0x82])
     },
-    Requirement("6.10", "CONTINUATION without a field block is one", .connectionError(.protocolError)) {
+    Requirement("6.10", "CONTINUATION without a field block is an error", .connectionError(.protocolError)) {
       $0.open(1)
       $0.frame(.continuation, .endHeaders, 1, [0x82])
     },
-    Requirement("6.10", "also behind the end of a block", .connectionError(.protocolError)) {
+    Requirement("6.10", "CONTINUATION behind the end of a block is an error", .connectionError(.protocolError)) {
       $0.frame(.headers, [], 1, $0.block(Pair.fields("/a")))
       $0.frame(.continuation, .endHeaders, 1)
       $0.frame(.continuation, .endHeaders, 1)
     },
-    Requirement("6.10", "another frame within a block is one", .connectionError(.protocolError)) {
+    Requirement("6.10", "another frame within a block is an error", .connectionError(.protocolError)) {
       $0.frame(.headers, [], 1, [0x82])
       $0.frame(.ping, [], 0, eight)
     },
-    Requirement("6.10", "also CONTINUATION of another stream", .connectionError(.protocolError)) {
+    Requirement("6.10", "CONTINUATION of another stream within a block is an error", .connectionError(.protocolError)) {
       $0.frame(.headers, [], 1, [0x82])
       $0.frame(.continuation, .endHeaders, 3, [0x82])
     },

@@ -16,7 +16,9 @@ extension ConformanceTests {
     Requirement("3.4", "another preface is an error", .connectionError(.protocolError), greets: false) {
       $0.send(Array("GET / HTTP/1.1\r\n".utf8))
     },
-    Requirement("3.4", "so is one that is wrong at its end", .connectionError(.protocolError), greets: false) {
+    Requirement(
+      "3.4", "a preface that is wrong at its end is an error", .connectionError(.protocolError), greets: false
+    ) {
       $0.send(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\r".utf8))
     },
     Requirement(
@@ -25,7 +27,9 @@ extension ConformanceTests {
       $0.send { $0.writePreface() }
       $0.frame(.ping, [], 0, eight)
     },
-    Requirement("3.4", "so is an acknowledgement", .connectionError(.protocolError), greets: false) {
+    Requirement(
+      "3.4", "an acknowledgement as the first frame is an error", .connectionError(.protocolError), greets: false
+    ) {
       $0.send {
         $0.writePreface()
         $0.writeSettingsAcknowledgement()
@@ -57,30 +61,29 @@ extension ConformanceTests {
       $0.data(1, [UInt8](repeating: 7, count: 16_384))
       #expect($0.seen.statuses[1] == [200])
     },
-    Requirement("4.2", "a longer frame is an error: DATA", .connectionError(.frameSizeError)) {
+    Requirement("4.2", "DATA of 16,385 bytes is an error", .connectionError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.data, [], 1, [UInt8](repeating: 0, count: 16_385))
     },
-    Requirement("4.2", "HEADERS", .connectionError(.frameSizeError)) {
+    Requirement("4.2", "HEADERS of 16,385 bytes are an error", .connectionError(.frameSizeError)) {
       $0.frame(.headers, .endHeaders, 1, [UInt8](repeating: 0, count: 16_385))
     },
-    Requirement("4.2", "an undefined type", .connectionError(.frameSizeError)) {
+    Requirement("4.2", "a frame of an undefined type of 16,385 bytes is an error", .connectionError(.frameSizeError)) {
       $0.frame(FrameType(rawValue: 0x42), [], 0, [UInt8](repeating: 0, count: 16_385))
     },
-    Requirement("4.2", "a frame that is too short for its fields is an error: DATA", .connectionError(.frameSizeError))
-    {
+    Requirement("4.2", "DATA without the length of their padding are an error", .connectionError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.data, .padded, 1)
     },
-    Requirement("4.2", "trailers without the length of their padding", .connectionError(.frameSizeError)) {
+    Requirement("4.2", "trailers without the length of their padding are an error", .connectionError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.headers, [.padded, .endHeaders, .endStream], 1)
     },
-    Requirement("4.2", "trailers without room for their priority", .connectionError(.frameSizeError)) {
+    Requirement("4.2", "trailers without room for their priority are an error", .connectionError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.headers, [.priority, .endHeaders, .endStream], 1, [0, 0, 0, 0])
     },
-    Requirement("4.2", "PUSH_PROMISE without its stream", .connectionError(.frameSizeError)) {
+    Requirement("4.2", "PUSH_PROMISE without its stream is an error", .connectionError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.pushPromise, .endHeaders, 1, [0, 0, 0])
     },
@@ -98,7 +101,9 @@ extension ConformanceTests {
     Requirement("4.3", "a field block that cannot be decoded is an error", .connectionError(.compressionError)) {
       $0.frame(.headers, .endHeaders, 1, [0xff])
     },
-    Requirement("4.3", "also one of a stream that is closed", .connectionError(.compressionError)) {
+    Requirement(
+      "4.3", "a block that cannot be decoded is one on a closed stream, too", .connectionError(.compressionError)
+    ) {
       $0.request(1)
       $0.frame(.headers, .endHeaders, 1, [0x80])
     },
@@ -119,7 +124,7 @@ extension ConformanceTests {
       $0.data(7, [1])
       $0.respond(7)
     },
-    Requirement("4.3", "and those of malformed requests, and of streams that were reset", .goesOn) {
+    Requirement("4.3", "fields of malformed requests and of reset streams are decoded", .goesOn) {
       $0.open(1, "/malformed", [("X", "y")])
       $0.answers = false
       $0.open(3)
@@ -138,7 +143,7 @@ extension ConformanceTests {
       $0.request(3)
       #expect($0.frames(.headers).map { $0.payload[0] } == [0x20, 0x88])
     },
-    Requirement("4.3.1", "the smallest of several sizes is", .goesOn) {
+    Requirement("4.3.1", "of several sizes between two blocks the smallest is confirmed", .goesOn) {
       $0.send { $0.writeSettings([Setting(.headerTableSize, 10)]) }
       $0.send { $0.writeSettings([Setting(.headerTableSize, 4_096)]) }
       $0.request(1)

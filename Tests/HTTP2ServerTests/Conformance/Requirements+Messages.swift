@@ -42,7 +42,7 @@ extension ConformanceTests {
       $0.open(1)
       $0.headers(1, [("x-sum", "3")], ends: false)
     },
-    Requirement("8.1", "a pseudo-field in trailers is", .streamError(.protocolError)) {
+    Requirement("8.1", "a pseudo-field in trailers is malformed", .streamError(.protocolError)) {
       $0.open(1)
       $0.headers(1, [(":path", "/a")])
     },
@@ -56,82 +56,94 @@ extension ConformanceTests {
       #expect($0.frames.suffix(3).map(\.header.type) == [.headers, .data, .reset])
       #expect($0.seen.ended == [1])
     },
-    Requirement("8.1.1", "content-length is that of the content: less", .streamError(.protocolError)) {
+    Requirement("8.1.1", "less content than content-length is malformed", .streamError(.protocolError)) {
       $0.open(1, "/a", [("content-length", "5")])
       $0.data(1, [1, 2], ends: false)
       $0.data(1, [3, 4])
     },
-    Requirement("8.1.1", "more", .streamError(.protocolError)) {
+    Requirement("8.1.1", "more content than content-length is malformed", .streamError(.protocolError)) {
       $0.open(1, "/a", [("content-length", "5")])
       $0.data(1, [1, 2, 3, 4, 5, 6])
     },
-    Requirement("8.1.1", "none", .streamError(.protocolError)) {
+    Requirement("8.1.1", "no content with a content-length is malformed", .streamError(.protocolError)) {
       $0.open(1, "/a", ends: true, [("content-length", "5")])
       #expect($0.seen.statuses.isEmpty)
     },
-    Requirement("8.1.1", "less with trailers", .streamError(.protocolError)) {
+    Requirement("8.1.1", "less content than content-length before trailers is malformed", .streamError(.protocolError))
+    {
       $0.open(1, "/a", [("content-length", "5")])
       $0.data(1, [1, 2], ends: false)
       $0.headers(1, [("x-sum", "3")])
     },
-    Requirement("8.1.1", "the sum of all frames, without padding", .goesOn) {
+    Requirement("8.1.1", "content-length is the sum of all frames, without padding", .goesOn) {
       $0.open(1, "/a", [("content-length", "5")])
       $0.data(1, [1, 2], ends: false)
       $0.frame(.data, [.padded, .endStream], 1, [4, 3, 4, 5, 0, 0, 0, 0])
       #expect($0.contents[1] == [1, 2, 3, 4, 5])
     },
-    Requirement("8.1.1", "repeated", .goesOn) {
+    Requirement("8.1.1", "the same content-length twice is not malformed", .goesOn) {
       $0.open(1, "/a", [("content-length", "1"), ("content-length", "1")])
       $0.data(1, [1])
       #expect($0.seen.statuses[1] == [200])
     },
     malformed("8.1.1", "a content-length that is no number is malformed", [("content-length", "5x")], ends: false),
-    malformed("8.1.1", "or empty", [("content-length", "")], ends: false),
-    malformed("8.1.1", "or a negative one", [("content-length", "-1")], ends: false),
-    malformed("8.1.1", "or two different ones", [("content-length", "1"), ("content-length", "2")], ends: false),
+    malformed("8.1.1", "an empty content-length is malformed", [("content-length", "")], ends: false),
+    malformed("8.1.1", "a negative content-length is malformed", [("content-length", "-1")], ends: false),
+    malformed(
+      "8.1.1", "two different content-lengths are malformed", [("content-length", "1"), ("content-length", "2")],
+      ends: false),
     malformed("8.2.1", "a name with letters of upper case is malformed", [("x-A", "1")]),
-    malformed("8.2.1", "with a blank", [("x a", "1")]),
-    malformed("8.2.1", "with a control character", [("x\u{1}", "1")]),
-    malformed("8.2.1", "with DEL", [("x\u{7f}", "1")]),
-    malformed("8.2.1", "with a letter that is not ASCII", [("ä", "1")]),
-    malformed("8.2.1", "with a colon in it", [("x:y", "1")]), malformed("8.2.1", "an empty one", [("", "1")]),
+    malformed("8.2.1", "a name with a blank is malformed", [("x a", "1")]),
+    malformed("8.2.1", "a name with a control character is malformed", [("x\u{1}", "1")]),
+    malformed("8.2.1", "a name with DEL is malformed", [("x\u{7f}", "1")]),
+    malformed("8.2.1", "a name with a letter that is not ASCII is malformed", [("ä", "1")]),
+    malformed("8.2.1", "a name with a colon in it is malformed", [("x:y", "1")]),
+    malformed("8.2.1", "an empty name is malformed", [("", "1")]),
     malformed("8.2.1", "a value with NUL is malformed", [("x", "a\0b")]),
-    malformed("8.2.1", "with a line feed", [("x", "a\nb")]),
-    malformed("8.2.1", "with a carriage return", [("x", "a\rb")]),
-    malformed("8.2.1", "with a blank before it", [("x", " a")]), malformed("8.2.1", "behind it", [("x", "a ")]),
-    malformed("8.2.1", "with a tabulator before it", [("x", "\ta")]), malformed("8.2.1", "behind it", [("x", "a\t")]),
-    malformed("8.2.1", "only a blank", [("x", " ")]),
+    malformed("8.2.1", "a value with a line feed is malformed", [("x", "a\nb")]),
+    malformed("8.2.1", "a value with a carriage return is malformed", [("x", "a\rb")]),
+    malformed("8.2.1", "a value behind a blank is malformed", [("x", " a")]),
+    malformed("8.2.1", "a value before a blank is malformed", [("x", "a ")]),
+    malformed("8.2.1", "a value behind a tabulator is malformed", [("x", "\ta")]),
+    malformed("8.2.1", "a value before a tabulator is malformed", [("x", "a\t")]),
+    malformed("8.2.1", "a value of one blank is malformed", [("x", " ")]),
     Requirement("8.2.1", "other characters, within a value blanks too, are none of the session's business", .goesOn) {
       $0.open(1, "/a", ends: true, [("x", "a b\tc\u{7f}ü"), ("!#$%&'*+-.^_`|~09az", ""), ("y", "")])
       #expect($0.seen.statuses[1] == [200])
     },
     malformed("8.2.2", "connection is malformed", [("connection", "close")]),
-    malformed("8.2.2", "proxy-connection", [("proxy-connection", "close")]),
-    malformed("8.2.2", "keep-alive", [("keep-alive", "1")]),
-    malformed("8.2.2", "transfer-encoding", [("transfer-encoding", "chunked")]),
-    malformed("8.2.2", "also without a value, by its index", [("transfer-encoding", "")]),
-    malformed("8.2.2", "upgrade", [("upgrade", "h2c")]),
-    malformed("8.2.2", "te of anything but trailers", [("te", "gzip")]),
-    malformed("8.2.2", "also of more than trailers", [("te", "trailers, gzip")]),
-    Requirement("8.2.2", "connection in trailers", .streamError(.protocolError)) {
+    malformed("8.2.2", "proxy-connection is malformed", [("proxy-connection", "close")]),
+    malformed("8.2.2", "keep-alive is malformed", [("keep-alive", "1")]),
+    malformed("8.2.2", "transfer-encoding is malformed", [("transfer-encoding", "chunked")]),
+    malformed("8.2.2", "transfer-encoding without a value, by its index, is malformed", [("transfer-encoding", "")]),
+    malformed("8.2.2", "upgrade is malformed", [("upgrade", "h2c")]),
+    malformed("8.2.2", "te of anything but trailers is malformed", [("te", "gzip")]),
+    malformed("8.2.2", "te of more than trailers is malformed", [("te", "trailers, gzip")]),
+    Requirement("8.2.2", "connection in trailers is malformed", .streamError(.protocolError)) {
       $0.open(1)
       $0.headers(1, [("connection", "close")])
     },
-    Requirement("8.2.2", "te of trailers is not", .goesOn) { $0.open(1, "/a", ends: true, [("te", "trailers")]) },
+    Requirement("8.2.2", "te of trailers is not malformed", .goesOn) {
+      $0.open(1, "/a", ends: true, [("te", "trailers")])
+    },
     malformed("8.3", "a pseudo-field behind another field is malformed", [("x", "1"), (":x", "1")]),
-    malformed("8.3", "one of answers", [(":status", "200")]), malformed("8.3", "an undefined one", [(":x", "1")]),
-    malformed("8.3", "the protocol of a CONNECT that the server has not offered", [(":protocol", "websocket")]),
-    malformed("8.3", "a repeated one", [(":path", "/a")]),
-    malformed("8.3", "an authority that is repeated", [(":authority", "localhost")]),
-    malformed("8.3", "a pseudo-field with a line feed", [(":authority", "a\nb")]),
+    malformed("8.3", "a pseudo-field of answers is malformed", [(":status", "200")]),
+    malformed("8.3", "an undefined pseudo-field is malformed", [(":x", "1")]),
+    malformed(
+      "8.3", "the protocol of a CONNECT that the server has not offered is malformed", [(":protocol", "websocket")]),
+    malformed("8.3", "a repeated path is malformed", [(":path", "/a")]),
+    malformed("8.3", "a repeated authority is malformed", [(":authority", "localhost")]),
+    malformed("8.3", "a pseudo-field with a line feed is malformed", [(":authority", "a\nb")]),
     fields("8.3.1", "a request without method is malformed", [(":scheme", "https"), (":path", "/")]),
-    fields("8.3.1", "without scheme", [(":method", "GET"), (":path", "/")]),
-    fields("8.3.1", "without path", [(":method", "GET"), (":scheme", "https")]),
-    fields("8.3.1", "with an empty path", [(":method", "GET"), (":scheme", "https"), (":path", "")]),
+    fields("8.3.1", "a request without scheme is malformed", [(":method", "GET"), (":path", "/")]),
+    fields("8.3.1", "a request without path is malformed", [(":method", "GET"), (":scheme", "https")]),
+    fields("8.3.1", "an empty path is malformed", [(":method", "GET"), (":scheme", "https"), (":path", "")]),
     fields(
-      "8.3.1", "with a path without a slash before it", [(":method", "GET"), (":scheme", "https"), (":path", "a")]),
+      "8.3.1", "a path without a slash before it is malformed",
+      [(":method", "GET"), (":scheme", "https"), (":path", "a")]),
     fields(
-      "8.3.1", "with an asterisk, and not of OPTIONS", [(":method", "GET"), (":scheme", "https"), (":path", "*")]),
+      "8.3.1", "an asterisk as a path is malformed, but of OPTIONS",
+      [(":method", "GET"), (":scheme", "https"), (":path", "*")]),
     fields(
       "8.3.1", "the asterisk is a path of OPTIONS", [(":method", "OPTIONS"), (":scheme", "https"), (":path", "*")],
       .goesOn),
@@ -163,9 +175,10 @@ extension ConformanceTests {
       "8.5", "CONNECT has an authority, and neither scheme nor path", [(":method", "CONNECT"), (":authority", "a:1")],
       .goesOn),
     fields(
-      "8.5", "with a scheme it is malformed", [(":method", "CONNECT"), (":authority", "a:1"), (":scheme", "https")]),
-    fields("8.5", "with a path", [(":method", "CONNECT"), (":authority", "a:1"), (":path", "/")]),
-    fields("8.5", "without an authority", [(":method", "CONNECT")]),
+      "8.5", "CONNECT with a scheme is malformed",
+      [(":method", "CONNECT"), (":authority", "a:1"), (":scheme", "https")]),
+    fields("8.5", "CONNECT with a path is malformed", [(":method", "CONNECT"), (":authority", "a:1"), (":path", "/")]),
+    fields("8.5", "CONNECT without an authority is malformed", [(":method", "CONNECT")]),
     fields("8.5", "another method is not CONNECT", [(":method", "CONNECTED"), (":authority", "a:1")]),
     malformed("8.6", "an upgrade is malformed, and no answer is 101", [("upgrade", "websocket")]),
     Requirement(

@@ -9,10 +9,10 @@ extension ConformanceTests {
     Requirement("6.5", "SETTINGS on a stream are an error", .connectionError(.protocolError)) {
       $0.frame(.settings, [], 1)
     },
-    Requirement("6.5", "SETTINGS whose length is no multiple of 6 are", .connectionError(.frameSizeError)) {
+    Requirement("6.5", "SETTINGS whose length is no multiple of 6 are an error", .connectionError(.frameSizeError)) {
       $0.frame(.settings, [], 0, [0, 1, 0, 0, 0])
     },
-    Requirement("6.5", "an acknowledgement with a payload is", .connectionError(.frameSizeError)) {
+    Requirement("6.5", "an acknowledgement with a payload is an error", .connectionError(.frameSizeError)) {
       $0.frame(.settings, .acknowledgement, 0, [0, 1, 0, 0, 0, 0])
     },
     Requirement("6.5.2", "ENABLE_PUSH other than 0 and 1 is an error", .connectionError(.protocolError)) {
@@ -27,10 +27,10 @@ extension ConformanceTests {
     Requirement("6.5.2", "MAX_FRAME_SIZE below 16,384 is an error", .connectionError(.protocolError)) {
       $0.send { $0.writeSettings([Setting(.maximumFrameSize, 16_383)]) }
     },
-    Requirement("6.5.2", "and above 16,777,215", .connectionError(.protocolError)) {
+    Requirement("6.5.2", "MAX_FRAME_SIZE above 16,777,215 is an error", .connectionError(.protocolError)) {
       $0.send { $0.writeSettings([Setting(.maximumFrameSize, 16_777_216)]) }
     },
-    Requirement("6.5.2", "the ends of the ranges are none", .goesOn) {
+    Requirement("6.5.2", "the ends of the ranges are no errors", .goesOn) {
       $0.send {
         $0.writeSettings([
           Setting(.maximumFrameSize, 16_777_215), Setting(.maximumFrameSize, 16_384), Setting(.enablePush, 1),
@@ -81,10 +81,12 @@ extension ConformanceTests {
       $0.open(1)
       $0.frame(.windowUpdate, [], 1, [0, 0, 0, 0])
     },
-    Requirement("6.9", "on the connection it is one of the connection", .connectionError(.protocolError)) {
+    Requirement(
+      "6.9", "WINDOW_UPDATE of 0 on the connection is an error of the connection", .connectionError(.protocolError)
+    ) {
       $0.frame(.windowUpdate, [], 0, [0x80, 0, 0, 0])
     },
-    Requirement("6.9", "WINDOW_UPDATE of another length than 4 is one", .connectionError(.frameSizeError)) {
+    Requirement("6.9", "WINDOW_UPDATE of another length than 4 is an error", .connectionError(.frameSizeError)) {
       $0.open(1)
       $0.frame(.windowUpdate, [], 1, [0, 0, 0, 1, 0])
     },
@@ -103,13 +105,16 @@ extension ConformanceTests {
       for stream: UInt32 in [1, 3, 5, 7] { $0.request(stream, [UInt8](repeating: 0, count: 16_384)) }
       $0.request(9, [1])
     },
-    Requirement("6.9.1", "all of it is none", .shown, options: ServerOptions().with(\.opensWindows, false)) {
+    Requirement(
+      "6.9.1", "as much content as the connection's window allows is none", .shown,
+      options: ServerOptions().with(\.opensWindows, false)
+    ) {
       for stream: UInt32 in [1, 3, 5] { $0.request(stream, [UInt8](repeating: 0, count: 16_384)) }
       $0.request(7, [UInt8](repeating: 0, count: 16_383))
       #expect($0.seen.statuses.count == 4 && !$0.hasFailed)
     },
     Requirement(
-      "6.9.1", "more than a stream's window allows is one of the stream", .streamError(.flowControlError),
+      "6.9.1", "more than a stream's window allows is an error of the stream", .streamError(.flowControlError),
       options: ServerOptions().with(\.streamWindow, 1_000).with(\.opensWindows, false)
     ) {
       $0.open(1)
@@ -120,12 +125,12 @@ extension ConformanceTests {
     Requirement("6.9.1", "a window above 2³¹−1 is an error", .connectionError(.flowControlError)) {
       $0.frame(.windowUpdate, [], 0, [0x7f, 0xff, 0xff, 0xff])
     },
-    Requirement("6.9.1", "one of exactly that is none", .goesOn) {
+    Requirement("6.9.1", "a window of exactly 2³¹−1 is none", .goesOn) {
       $0.answers = false
       $0.open(1)
       for stream: UInt32 in [0, 1] { $0.send { $0.writeWindowUpdate(0x7fff_ffff - 65_535, stream: stream) } }
     },
-    Requirement("6.9.1", "a stream's window above is an error of the stream", .streamError(.flowControlError)) {
+    Requirement("6.9.1", "a stream's window above 2³¹−1 is an error of the stream", .streamError(.flowControlError)) {
       $0.open(1)
       $0.send { $0.writeWindowUpdate(0x7fff_ffff - 65_534, stream: 1) }
     },
@@ -168,14 +173,14 @@ extension ConformanceTests {
       $0.send { $0.writeWindowUpdate(1, stream: 1) }
       #expect($0.seen.contents[1]?.count == 11)
     },
-    Requirement("6.9.2", "it does not move the connection's window", .shown) {
+    Requirement("6.9.2", "INITIAL_WINDOW_SIZE does not move the connection's window", .shown) {
       $0.send { $0.writeSettings([Setting(.initialWindowSize, 100_000)]) }
       $0.answer = (400, [UInt8](repeating: 1, count: 80_000))
       $0.request(1)
       #expect($0.seen.contents[1]?.count == 65_535)
     },
     Requirement(
-      "6.9.2", "nor is it lost while the connection's window is closed", .shown,
+      "6.9.2", "a window that it opens while the connection's is closed is used later", .shown,
       settings: [Setting(.initialWindowSize, 10)]
     ) {
       $0.answer = (400, [UInt8](repeating: 1, count: 30))
@@ -188,8 +193,10 @@ extension ConformanceTests {
       $0.send { $0.writeWindowUpdate(1_000) }
       #expect($0.seen.ended == [1, 3])
     },
-    Requirement("6.9.2", "a stream's window that it moves above 2³¹−1 is an error", .connectionError(.flowControlError))
-    {
+    Requirement(
+      "6.9.2", "a stream's window that INITIAL_WINDOW_SIZE moves above 2³¹−1 is an error",
+      .connectionError(.flowControlError)
+    ) {
       $0.open(1)
       $0.send { $0.writeWindowUpdate(0x7fff_ffff - 65_535, stream: 1) }
       $0.send { $0.writeSettings([Setting(.initialWindowSize, 65_536)]) }

@@ -7,14 +7,17 @@ import Testing
 extension ConformanceTests {
   static let streams: [Requirement] = [
     Requirement("5.1", "DATA on an idle stream is an error", .connectionError(.protocolError)) { $0.data(5, [1]) },
-    Requirement("5.1", "also on one of the server's, below the client's", .connectionError(.protocolError)) {
+    Requirement(
+      "5.1", "DATA on a stream of the server's is one, below the client's streams, too",
+      .connectionError(.protocolError)
+    ) {
       $0.request(5)
       $0.data(2, [1])
     },
     Requirement("5.1", "WINDOW_UPDATE on an idle stream is one", .connectionError(.protocolError)) {
       $0.frame(.windowUpdate, [], 9, [0, 0, 0, 1])
     },
-    Requirement("5.1", "also on one of the server's", .connectionError(.protocolError)) {
+    Requirement("5.1", "WINDOW_UPDATE on a stream of the server's is one", .connectionError(.protocolError)) {
       $0.request(5)
       $0.frame(.windowUpdate, [], 2, [0, 0, 0, 1])
     },
@@ -27,7 +30,7 @@ extension ConformanceTests {
       $0.request(1)
       $0.data(1, [1])
     },
-    Requirement("5.1", "HEADERS after the end are", .streamError(.streamClosed)) {
+    Requirement("5.1", "HEADERS after the end of a request are an error", .streamError(.streamClosed)) {
       $0.answers = false
       $0.request(1)
       $0.open(1)
@@ -39,7 +42,7 @@ extension ConformanceTests {
       $0.send { $0.writeReset(.cancel, stream: 1) }
       #expect($0.openStreams == 0)
     },
-    Requirement("5.1", "nor are they after the answer", .goesOn) {
+    Requirement("5.1", "WINDOW_UPDATE and RST_STREAM after the answer are none", .goesOn) {
       $0.request(1)
       $0.send { $0.writeWindowUpdate(1, stream: 1) }
       $0.send { $0.writeReset(.cancel, stream: 1) }
@@ -60,8 +63,10 @@ extension ConformanceTests {
       #expect($0.seen.resets == [1: .internalError])
       $0.seen.resets = [:]
     },
-    Requirement("5.1", "however many streams were reset since", .shown, options: ServerOptions().with(\.streamLimit, 1))
-    { pair in
+    Requirement(
+      "5.1", "it is dropped however many streams were reset since", .shown,
+      options: ServerOptions().with(\.streamLimit, 1)
+    ) { pair in
       pair.answers = false
       for stream in stride(from: UInt32(1), to: 1_001, by: 2) { pair.open(stream) }
       #expect(pair.frames(.reset).count == 499)
@@ -73,7 +78,7 @@ extension ConformanceTests {
       #expect(!pair.hasFailed)
     },
     Requirement(
-      "5.1", "content of such streams uses up the connection's window", .connectionError(.flowControlError),
+      "5.1", "content on reset streams uses up the connection's window", .connectionError(.flowControlError),
       options: ServerOptions().with(\.opensWindows, false)
     ) {
       $0.answers = false
@@ -96,11 +101,12 @@ extension ConformanceTests {
     Requirement("5.1.1", "a request on a stream of the server's is an error", .connectionError(.protocolError)) {
       $0.frame(.headers, .endHeaders, 2, $0.block(Pair.fields("/a")))
     },
-    Requirement("5.1.1", "a lower number than that of an earlier request is one", .connectionError(.protocolError)) {
+    Requirement("5.1.1", "a lower number than that of an earlier request is an error", .connectionError(.protocolError))
+    {
       $0.request(5)
       $0.open(3)
     },
-    Requirement("5.1.1", "so is the number of an answered request", .connectionError(.protocolError)) {
+    Requirement("5.1.1", "the number of an answered request is an error", .connectionError(.protocolError)) {
       $0.request(5)
       $0.open(5)
     },
@@ -125,7 +131,8 @@ extension ConformanceTests {
       $0.respond(51)
     },
     Requirement(
-      "5.1.2", "or an error", .shown, options: ServerOptions().with(\.streamLimit, 1).with(\.excess, .protocolError)
+      "5.1.2", "a stream above the limit is an error of the stream, if told so", .shown,
+      options: ServerOptions().with(\.streamLimit, 1).with(\.excess, .protocolError)
     ) {
       $0.answers = false
       $0.open(1)
@@ -133,7 +140,8 @@ extension ConformanceTests {
       #expect($0.seen.resets == [3: .protocolError])
     },
     Requirement(
-      "5.1.2", "or one of the connection, also if no stream is allowed", .connectionError(.protocolError),
+      "5.1.2", "it is one of the connection, if told so, also when no stream is allowed",
+      .connectionError(.protocolError),
       options: ServerOptions().with(\.streamLimit, 0).with(\.excess, .goAway)
     ) {
       $0.open(1)
