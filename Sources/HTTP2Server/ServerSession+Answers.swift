@@ -9,7 +9,7 @@ extension ServerSession {
   /// anything. Content waits for the client's windows.
   ///
   /// - Parameters:
-  ///   - slot: the slot of an open stream.
+  ///   - slot: the slot of an open stream. Before the end of its request, that is told no more.
   ///   - status: three digits.
   ///   - content: the content; without any the fields end the stream.
   ///   - write: writes the fields besides `:status`.
@@ -20,6 +20,8 @@ extension ServerSession {
   ) -> Int {
     guard state != .failed else { return output.count }
     let number = streams[slot].number
+    // Its end, if it comes later, is told to nobody: it would be answered again.
+    streams[slot].isRequestEnded = true
     // The length is known when the block is written.
     let start = output.count
     output.write(

@@ -84,7 +84,8 @@ extension ServerSession {
     if let rule = decoder.decode(bytes, into: &fields) { return fail(Violation(rule, stream: stream)) }
     if let slot = streams.slot(of: stream) { return takeTrailers(slot, stream, endsStream) }
     guard stream > highest else {
-      if isIgnored(stream) { return nil }
+      // Frames that were on their way when it was reset, or excluded by a GOAWAY, are no mistake (sections 5.1 and 6.8).
+      if streams.wasReset(stream) { return nil }
       return fail(Violation(.streamNumberNotRising, stream: stream))
     }
     let before = highest
@@ -106,10 +107,6 @@ extension ServerSession {
     if endsStream { queued = end(slot, .kept) }
     return .began(ServerStream(number: stream, slot: slot))
   }
-
-  /// Whether frames of a stream that is not open are no mistake: it was reset a short time ago, or a GOAWAY has excluded it
-  /// (RFC 9113 sections 5.1 and 6.8).
-  private func isIgnored(_ stream: UInt32) -> Bool { streams.wasReset(stream) || stream > lastProcessed ?? .max }
 
   /// The most streams that the client may have open: until it acknowledges a limit, it may keep to the one before.
   private var mostStreams: Int {
@@ -173,7 +170,7 @@ extension ServerSession {
     }
     guard let slot = streams.slot(of: number) else {
       if number > highest || number & 1 == 0 { return fail(Violation(.idleStream, stream: number)) }
-      if isIgnored(number) { return nil }
+      if streams.wasReset(number) { return nil }
       return fail(.frameAfterEnd, onStream: number)
     }
     guard streams[slot].isClientOpen else { return fail(.frameAfterEnd, onStream: number) }

@@ -3,7 +3,7 @@ import Bytes
 /// A stream that is open at a server.
 struct OpenStream: Sendable {
   var number: UInt32
-  /// The client's END_STREAM was received, or its content is long enough to be answered.
+  /// The client's END_STREAM was received, its content is long enough to be answered, or it was answered.
   var isRequestEnded = false
   /// The client may still send: an answer is followed by RST_STREAM.
   var isClientOpen = true

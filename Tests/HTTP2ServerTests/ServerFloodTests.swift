@@ -65,6 +65,16 @@ struct ServerFloodTests {
     #expect(pair.events.last == .failed(.flood(flood)))
   }
 
+  @Test("Each second adds what it adds, and no more") func seconds() {
+    let pair = Pair(Self.options())
+    for number in 0..<10 { Self.send(.pings, number, pair) }
+    pair.second = 1
+    for number in 10..<12 { Self.send(.pings, number, pair) }
+    #expect(!pair.hasFailed)
+    Self.send(.pings, 12, pair)
+    #expect(pair.events.last == .failed(.flood(.pings)))
+  }
+
   @Test("Windows that answers used up may be given back at any rate") func justifiedUpdates() {
     let pair = Pair(Self.options())
     pair.answer = (400, [1])

@@ -19,6 +19,14 @@ extension Pair {
     frame(.headers, ends ? [.endHeaders, .endStream] : .endHeaders, stream, block(fields))
   }
 
+  /// Whether the latest event is a rule that the client has broken on a stream.
+  var isMistakeTold: Bool {
+    switch events.last {
+    case .violated, .abandoned(_, _, by: .violation): true
+    default: false
+    }
+  }
+
   /// The frames that the session has written.
   var frames: [(header: FrameHeader, payload: [UInt8])] {
     var (offset, frames) = (0, [(header: FrameHeader, payload: [UInt8])]())

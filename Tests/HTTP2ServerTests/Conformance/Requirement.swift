@@ -41,11 +41,13 @@ struct Requirement: Sendable, CustomTestStringConvertible {
     case .connectionError(let code):
       #expect(pair.hasFailed)
       #expect(pair.failure == code)
+      #expect(pair.events.last.map { if case .failed = $0 { true } else { false } } == true, "it is told")
       let length = pair.written.count
       pair.request(99)
       #expect(pair.written.count == length, "nothing is read behind the error")
     case .streamError(let code, let stream):
       #expect(pair.seen.resets[stream] == code)
+      if ![.noError, .refusedStream].contains(code) { #expect(pair.isMistakeTold, "it is told") }
       #expect(pair.seen.goAways.isEmpty)
       goOn(pair)
     case .goesOn:

@@ -146,6 +146,7 @@ extension ConformanceTests {
     Requirement("4.3.1", "of several sizes between two blocks the smallest is confirmed", .goesOn) {
       $0.send { $0.writeSettings([Setting(.headerTableSize, 10)]) }
       $0.send { $0.writeSettings([Setting(.headerTableSize, 4_096)]) }
+      $0.send { $0.writeSettings([Setting(.headerTableSize, 200)]) }
       $0.request(1)
       #expect($0.frames(.headers).map { $0.payload[0] } == [0x2a])
     },

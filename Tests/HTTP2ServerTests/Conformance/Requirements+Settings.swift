@@ -59,6 +59,16 @@ extension ConformanceTests {
       #expect($0.frames.suffix(3).map(\.header.type) == [.settings, .settings, .data])
     },
     Requirement(
+      "6.5.3", "limits that are not acknowledged allow no more than the highest of them", .shown,
+      options: ServerOptions().with(\.streamLimit, 1)
+    ) {
+      $0.answers = false
+      $0.session.setStreamLimit(2)
+      $0.flush()
+      for stream: UInt32 in [1, 3, 5] { $0.open(stream) }
+      #expect($0.seen.resets == [5: .refusedStream])
+    },
+    Requirement(
       "6.5.3", "an acknowledgement is of the oldest SETTINGS", .goesOn, options: ServerOptions().with(\.streamLimit, 5)
     ) {
       $0.answers = false

@@ -170,7 +170,8 @@ private struct ServerTalk: ~Copyable {
       let stream = header.stream
       law(offset > 0 || header.type == .settings, "the first frame is \(header.type)")
       law(!isOver, "\(header.type) behind the end")
-      law(output[offset + 5] & 0x80 == 0 && header.payloadLength <= 16_384, "a frame of \(header.payloadLength) bytes")
+      law(output[offset + 5] & 0x80 == 0, "the reserved bit")
+      law(header.payloadLength <= seen.longestFrame, "a frame of \(header.payloadLength) bytes")
       guard let flags = Self.flags[header.type] else { return law(false, "a frame of type \(header.type)") }
       law(header.flags.rawValue & ~flags == 0, "\(header.type) with flags \(header.flags)")
       law(stream == 0 || stream & 1 == 1 && stream <= session.highestStream, "a frame on stream \(stream)")
@@ -214,7 +215,16 @@ private struct ServedObservation: ConnectionHandler {
   var (settings, acknowledgements) = (0, 0)
   var (pings, answeredPings): ([UInt64], [UInt64]) = ([], [])
 
-  mutating func receive(settings: [Setting], _ origin: FrameOrigin) { if origin.side == .client { self.settings += 1 } }
+  /// The longest payload that the client has ever read; the observer knows since when.
+  var longestFrame = 16_384
+
+  mutating func receive(settings: [Setting], _ origin: FrameOrigin) {
+    guard origin.side == .client else { return }
+    self.settings += 1
+    for setting in settings where setting.name == .maximumFrameSize {
+      longestFrame = max(longestFrame, Int(setting.value))
+    }
+  }
   mutating func receiveAcknowledgement(inForce settings: Settings, _ origin: FrameOrigin) {
     if origin.side == .server { acknowledgements += 1 }
   }
