@@ -49,10 +49,12 @@ extension ServerSession {
   private mutating func takeHeaders(_ part: RawSpan, _ header: FrameHeader) -> ServerEvent? {
     guard header.stream & 1 == 1 else { return fail(Violation(.streamParity, stream: header.stream)) }
     let endsStream = header.flags.contains(.endStream)
+    guard part.byteCount <= options.maximumBlock else { return fail(Violation(.blockTooLong, stream: header.stream)) }
     if header.flags.contains(.endHeaders) { return takeBlock(part, header.stream, endsStream) }
     pending = PendingBlock(stream: header.stream, endsStream: endsStream)
     block.removeAll(keepingCapacity: true)
-    return keep(part)
+    block.append(copying: part)
+    return nil
   }
 
   private mutating func takeContinuation(_ part: RawSpan, _ header: FrameHeader) -> ServerEvent? {
@@ -60,7 +62,10 @@ extension ServerSession {
     pending.frames += 1
     self.pending = pending
     guard pending.frames <= options.floods.continuations else { return fail(.continuations) }
-    if let event = keep(part) { return event }
+    guard block.count + part.byteCount <= options.maximumBlock else {
+      return fail(Violation(.blockTooLong, stream: header.stream))
+    }
+    block.append(copying: part)
     guard header.flags.contains(.endHeaders) else { return nil }
     self.pending = nil
     // The value moves out, so that it can be read while the session changes.
@@ -69,14 +74,6 @@ extension ServerSession {
     let event = takeBlock(whole.rawBytes, pending.stream, pending.endsStream)
     block = whole
     return event
-  }
-
-  private mutating func keep(_ part: RawSpan) -> ServerEvent? {
-    guard block.count + part.byteCount <= options.maximumBlock else {
-      return fail(Violation(.blockTooLong, stream: pending?.stream ?? 0))
-    }
-    block.append(copying: part)
-    return nil
   }
 
   private mutating func takeBlock(_ bytes: RawSpan, _ stream: UInt32, _ endsStream: Bool) -> ServerEvent? {

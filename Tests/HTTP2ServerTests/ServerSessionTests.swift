@@ -116,8 +116,28 @@ struct ServerSessionTests {
     #expect(pair.openStreams == 0)
     // What is on its way is ignored, and the connection goes on.
     pair.data(1, [7])
+    #expect(pair.frames(.reset).count == 1)
     pair.request(3)
     #expect(pair.seen.statuses == [1: [200], 3: [200]])
+  }
+
+  @Test("The limit on content is reached once") func endlessOnce() {
+    var options = ServerOptions()
+    options.maximumContent = 1_000
+    let pair = Pair(options)
+    pair.answers = false
+    pair.open(1)
+    for _ in 0..<3 { pair.data(1, [UInt8](repeating: 7, count: 600), ends: false) }
+    pair.data(1, [7])
+    #expect(pair.events.count == 2)
+  }
+
+  @Test("After an error nothing is answered") func answerAfterError() {
+    let pair = Pair()
+    pair.answers = false
+    pair.request(1)
+    pair.frame(.ping, [], 1, [UInt8](repeating: 0, count: 8))
+    #expect(pair.session.answer(0, status: 200) == 0 && pair.session.output.count == 0)
   }
 
   // MARK: windows
@@ -218,6 +238,21 @@ struct ServerSessionTests {
     pair.session.freeSpare()
     pair.send { $0.writeWindowUpdate(1) }
     #expect(pair.seen.ended == [1, 3, 5])
+  }
+
+  @Test("A stream whose own window is closed lets others go before it, and comes back into the line") func line() {
+    let pair = Pair()
+    pair.answer = (400, [UInt8](repeating: 1, count: 65_535))
+    pair.request(1)
+    pair.send { $0.writeSettings([Setting(.initialWindowSize, 5)]) }
+    pair.answer = (400, [UInt8](repeating: 1, count: 10))
+    for stream: UInt32 in [3, 5] { pair.request(stream) }
+    pair.send { $0.writeWindowUpdate(6) }
+    #expect(pair.seen.contents[3]?.count == 5 && pair.seen.contents[5]?.count == 1)
+    pair.send { $0.writeWindowUpdate(5, stream: 3) }
+    pair.send { $0.writeWindowUpdate(9) }
+    #expect(pair.seen.ended == [1, 3] && pair.seen.contents[5]?.count == 5)
+    #expect(pair.seen.serverViolations.isEmpty)
   }
 
   @Test("A request that is answered before its end does not end again") func earlyAnswer() {

@@ -151,6 +151,7 @@ extension ConformanceTests {
       #expect($0.frames(.headers).map { $0.payload[0] } == [0x2a])
     },
     Requirement("4.3.1", "a larger table is not claimed", .goesOn, settings: [Setting(.headerTableSize, 65_536)]) {
+      $0.send { $0.writeSettings([Setting(.headerTableSize, 8_192)]) }
       $0.request(1)
       #expect($0.frames(.headers).map { $0.payload[0] } == [0x88])
     },
