@@ -16,6 +16,7 @@ let package = Package(
     .library(name: "Bytes", targets: ["Bytes"]),
     .library(name: "PushModel", targets: ["PushModel"]),
     .library(name: "HTTP2", targets: ["HTTP2"]),
+    .library(name: "HTTP2Server", targets: ["HTTP2Server"]),
     .library(name: "BinaryProtocol", targets: ["BinaryProtocol"]),
     .library(name: "ProviderAPI", targets: ["ProviderAPI"]),
     .library(name: "Payload", targets: ["Payload"]),
@@ -225,8 +226,8 @@ let package = Package(
     .testTarget(
       name: "LibraryExampleTests",
       dependencies: [
-        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement", "OutputSchema",
-        "PacketCapture", "TLSDecryption",
+        "Bytes", "BinaryProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "PushModel", "Payload", "Measurement",
+        "OutputSchema", "PacketCapture", "TLSDecryption",
         "TLSTransport", "MetricsEndpoint", "Analysis", "Dissection", "Records", "LoadTest", "GatewayControl",
         "GatewaySimulator",
         "Reporting", "TestSupport",

@@ -46,7 +46,8 @@ public enum Rule: Error, Sendable, Hashable, CaseIterable, CustomStringConvertib
   case sizeUpdateMissing, huffmanEndOfString, huffmanPaddingLong, huffmanPaddingBits
   // Messages.
   case fieldNameCharacter, fieldValueCharacter, connectionField, pseudoFieldOrder, pseudoFieldUnknown
-  case pseudoFieldMissing, pseudoFieldRepeated, pseudoFieldInTrailers, statusMissing, contentLength
+  case pseudoFieldMissing, pseudoFieldRepeated, pseudoFieldInTrailers, pathForm, connectFields, statusMissing
+  case contentLength
 
   /// Whether a block that breaks it cannot be decoded to its end, so that entries of the table are lost.
   var losesTable: Bool { entry.code == .compressionError && self != .sizeUpdateMissing }
@@ -157,6 +158,10 @@ public enum Rule: Error, Sendable, Hashable, CaseIterable, CustomStringConvertib
       (.protocolError, .stream, "RFC 9113 8.3.1", "a request without :method, :scheme or :path")
     case .pseudoFieldRepeated: (.protocolError, .stream, "RFC 9113 8.3", "a repeated pseudo-field")
     case .pseudoFieldInTrailers: (.protocolError, .stream, "RFC 9113 8.1", "a pseudo-field in trailers")
+    case .pathForm:
+      (.protocolError, .stream, "RFC 9113 8.3.1", "a :path that does not begin with a slash")
+    case .connectFields:
+      (.protocolError, .stream, "RFC 9113 8.5", "CONNECT with :scheme or :path, or without :authority")
     case .statusMissing: (.protocolError, .stream, "RFC 9113 8.3.2", "a response without a valid :status")
     case .contentLength:
       (.protocolError, .stream, "RFC 9113 8.1.1", "content-length differs from the length of the content")

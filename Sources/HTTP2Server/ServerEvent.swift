@@ -1,18 +1,18 @@
 import HTTP2
 
 /// An open stream.
-package struct ServerStream: Sendable, Hashable {
+public struct ServerStream: Sendable, Hashable {
   /// The stream's number.
-  package var number: UInt32
+  public var number: UInt32
   /// A number that no other open stream has, from `began` until the stream is closed: the index of whatever is kept for
   /// each stream. Small, and used again.
-  package var slot: Int
+  public var slot: Int
 
-  package init(number: UInt32, slot: Int) { (self.number, self.slot) = (number, slot) }
+  public init(number: UInt32, slot: Int) { (self.number, self.slot) = (number, slot) }
 }
 
 /// Where the content of a request is.
-package enum ServerContent: Sendable, Equatable {
+public enum ServerContent: Sendable, Equatable {
   /// This range of the bytes that were given to `ServerSession.next`.
   case bytes(Range<Int>)
   /// In the session, for `ServerSession.takeContent`.
@@ -20,7 +20,7 @@ package enum ServerContent: Sendable, Equatable {
 }
 
 /// Why a request is not processed.
-package enum RefusalCause: Sendable, Hashable {
+public enum RefusalCause: Sendable, Hashable {
   /// More streams than allowed are open.
   case streamLimit
   /// The stream is above the last one of a GOAWAY.
@@ -28,7 +28,7 @@ package enum RefusalCause: Sendable, Hashable {
 }
 
 /// An event on a connection, caused by its client.
-package enum ServerEvent: Sendable, Equatable {
+public enum ServerEvent: Sendable, Equatable {
   /// A request began; its fields are in `ServerSession.fields` until the next event.
   case began(ServerStream)
   /// A request is complete. `length` is that of its content, of which `keptContent` are there at most.
@@ -46,13 +46,13 @@ package enum ServerEvent: Sendable, Equatable {
 }
 
 /// Why a stream ended before its answer.
-package enum AbandonmentCause: Sendable, Hashable {
+public enum AbandonmentCause: Sendable, Hashable {
   case client
   case violation(Rule)
 }
 
 /// Why a session ended a connection.
-package enum ConnectionFailure: Sendable, Hashable {
+public enum ConnectionFailure: Sendable, Hashable {
   case violation(Violation)
   case flood(Flood)
 }

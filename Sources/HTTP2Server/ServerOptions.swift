@@ -1,9 +1,9 @@
 import HTTP2
 
 /// The settings of a server session, and all limits on a client's use of it.
-package struct ServerOptions: Sendable, Equatable {
+public struct ServerOptions: Sendable, Equatable {
   /// The answer to a stream above the limit on open streams.
-  package enum Excess: String, Sendable, CaseIterable {
+  public enum Excess: String, Sendable, CaseIterable {
     /// RST_STREAM with REFUSED_STREAM: the request may be repeated.
     case refused
     /// RST_STREAM with PROTOCOL_ERROR.
@@ -13,64 +13,64 @@ package struct ServerOptions: Sendable, Equatable {
   }
 
   /// SETTINGS_MAX_CONCURRENT_STREAMS; `nil`: none is announced.
-  package var streamLimit: Int? = 1_000
+  public var streamLimit: Int? = 1_000
   /// SETTINGS_INITIAL_WINDOW_SIZE in bytes.
-  package var streamWindow = 65_535
+  public var streamWindow = 65_535
   /// SETTINGS_MAX_HEADER_LIST_SIZE in bytes, which is advisory; `nil`: none is announced.
-  package var announcedFieldListSize: Int? = 8_000
+  public var announcedFieldListSize: Int? = 8_000
   /// Whether WINDOW_UPDATE frames are sent. Without, a client can send no more than the windows of the beginning.
-  package var opensWindows = true
-  package var excess = Excess.refused
+  public var opensWindows = true
+  public var excess = Excess.refused
 
   /// The most streams that are open at once, whatever the client may believe before it knows the limit. Further ones
   /// are refused.
-  package var maximumOpenStreams = 10_000
+  public var maximumOpenStreams = 10_000
   /// The longest field block in bytes, as it is sent.
-  package var maximumBlock = 65_536
+  public var maximumBlock = 65_536
   /// The largest field section in bytes (RFC 9113 section 10.5.1).
-  package var maximumFieldList = 65_536
+  public var maximumFieldList = 65_536
   /// The bytes of content that are kept of a request. Of longer content the length is known.
-  package var keptContent = 8_192
+  public var keptContent = 8_192
   /// The bytes of content that a request may have. A longer one ends here, and is answered at once.
-  package var maximumContent = 1 << 20
-  package var floods = FloodLimits()
+  public var maximumContent = 1 << 20
+  public var floods = FloodLimits()
 
-  package init() {}
+  public init() {}
 }
 
 /// How often a client may do what costs a server more than the client.
 ///
 /// Each is a number that may come at once and a number that is added in each second. Above, the connection ends with
 /// GOAWAY and ENHANCE_YOUR_CALM. (CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2024-27316 and others are such floods.)
-package struct FloodLimits: Sendable, Equatable {
+public struct FloodLimits: Sendable, Equatable {
   /// RST_STREAM frames of the client that close an open stream.
-  package var resets = Allowance(burst: 1_000, perSecond: 100)
+  public var resets = Allowance(burst: 1_000, perSecond: 100)
   /// SETTINGS frames.
-  package var settings = Allowance(burst: 100, perSecond: 10)
+  public var settings = Allowance(burst: 100, perSecond: 10)
   /// PING frames.
-  package var pings = Allowance(burst: 1_000, perSecond: 100)
+  public var pings = Allowance(burst: 1_000, perSecond: 100)
   /// DATA frames without content and without END_STREAM.
-  package var emptyFrames = Allowance(burst: 1_000, perSecond: 100)
+  public var emptyFrames = Allowance(burst: 1_000, perSecond: 100)
   /// WINDOW_UPDATE frames beyond two for each DATA frame of the server.
-  package var windowUpdates = Allowance(burst: 10_000, perSecond: 1_000)
+  public var windowUpdates = Allowance(burst: 10_000, perSecond: 1_000)
   /// PRIORITY frames, and frames of undefined types.
-  package var ignoredFrames = Allowance(burst: 10_000, perSecond: 1_000)
+  public var ignoredFrames = Allowance(burst: 10_000, perSecond: 1_000)
   /// CONTINUATION frames of one field block.
-  package var continuations = 16
+  public var continuations = 16
 
-  package init() {}
+  public init() {}
 }
 
 /// A number of events that may come at once, and how many more with each second.
-package struct Allowance: Sendable, Equatable {
-  package var burst: Int
-  package var perSecond: Int
+public struct Allowance: Sendable, Equatable {
+  public var burst: Int
+  public var perSecond: Int
 
-  package init(burst: Int, perSecond: Int) { (self.burst, self.perSecond) = (burst, perSecond) }
+  public init(burst: Int, perSecond: Int) { (self.burst, self.perSecond) = (burst, perSecond) }
 }
 
 /// A kind of frames of which a client sent too many.
-package enum Flood: String, Sendable, CaseIterable {
+public enum Flood: String, Sendable, CaseIterable {
   case resets, settings, pings
   case emptyFrames = "empty_frames"
   case windowUpdates = "window_updates"

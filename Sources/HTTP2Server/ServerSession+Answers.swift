@@ -9,17 +9,19 @@ extension ServerSession {
   /// anything. Content waits for the client's windows.
   ///
   /// - Parameters:
-  ///   - slot: the slot of an open stream.
+  ///   - slot: the slot of an open stream. Before the end of its request, that is told no more.
   ///   - status: three digits.
   ///   - content: the content; without any the fields end the stream.
   ///   - write: writes the fields besides `:status`.
   /// - Returns: the length of the output up to the end of `:status`.
   @discardableResult
-  package mutating func answer(
+  public mutating func answer(
     _ slot: Int, status: Int, content: [UInt8] = [], _ write: (inout ByteWriter) -> Void = { _ in }
   ) -> Int {
     guard state != .failed else { return output.count }
     let number = streams[slot].number
+    // Its end, if it comes later, is told to nobody: it would be answered again.
+    streams[slot].isRequestEnded = true
     // The length is known when the block is written.
     let start = output.count
     output.write(
@@ -94,11 +96,9 @@ extension ServerSession {
 
   /// Sends what waited for any window, after all of them have changed. O(n log n) in open streams.
   mutating func sendBlocked() {
-    guard blocked > 0, sendWindow > 0 else { return }
-    for slot in streams.inOrder() where !streams[slot].unsent.isEmpty {
-      guard sendWindow > 0 else { return }
-      send(slot)
-    }
+    guard blocked > 0 else { return }
+    // Those whose own windows are open now wait for the connection's.
+    for slot in streams.inOrder() where !streams[slot].unsent.isEmpty { send(slot) }
   }
 
   /// The answer is written.
@@ -113,13 +113,13 @@ extension ServerSession {
 /// The fields of an answer, as literals that are not inserted into the table.
 extension ByteWriter {
   /// Writes a field.
-  package mutating func writeField(_ name: StaticString, _ value: RawSpan) {
+  public mutating func writeField(_ name: StaticString, _ value: RawSpan) {
     writeField(name, length: value.byteCount)
     write(value)
   }
 
   /// Writes a field up to its value, which has to follow.
-  package mutating func writeField(_ name: StaticString, length: Int) {
+  public mutating func writeField(_ name: StaticString, length: Int) {
     write(0 as UInt8)
     HPACKInteger.write(name.utf8CodeUnitCount, prefix: 7, pattern: 0, to: &self)
     write(name)

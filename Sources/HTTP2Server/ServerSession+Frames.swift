@@ -49,10 +49,12 @@ extension ServerSession {
   private mutating func takeHeaders(_ part: RawSpan, _ header: FrameHeader) -> ServerEvent? {
     guard header.stream & 1 == 1 else { return fail(Violation(.streamParity, stream: header.stream)) }
     let endsStream = header.flags.contains(.endStream)
+    guard part.byteCount <= options.maximumBlock else { return fail(Violation(.blockTooLong, stream: header.stream)) }
     if header.flags.contains(.endHeaders) { return takeBlock(part, header.stream, endsStream) }
     pending = PendingBlock(stream: header.stream, endsStream: endsStream)
     block.removeAll(keepingCapacity: true)
-    return keep(part)
+    block.append(copying: part)
+    return nil
   }
 
   private mutating func takeContinuation(_ part: RawSpan, _ header: FrameHeader) -> ServerEvent? {
@@ -60,7 +62,10 @@ extension ServerSession {
     pending.frames += 1
     self.pending = pending
     guard pending.frames <= options.floods.continuations else { return fail(.continuations) }
-    if let event = keep(part) { return event }
+    guard block.count + part.byteCount <= options.maximumBlock else {
+      return fail(Violation(.blockTooLong, stream: header.stream))
+    }
+    block.append(copying: part)
     guard header.flags.contains(.endHeaders) else { return nil }
     self.pending = nil
     // The value moves out, so that it can be read while the session changes.
@@ -71,40 +76,34 @@ extension ServerSession {
     return event
   }
 
-  private mutating func keep(_ part: RawSpan) -> ServerEvent? {
-    guard block.count + part.byteCount <= options.maximumBlock else {
-      return fail(Violation(.blockTooLong, stream: pending?.stream ?? 0))
-    }
-    block.append(copying: part)
-    return nil
-  }
-
   private mutating func takeBlock(_ bytes: RawSpan, _ stream: UInt32, _ endsStream: Bool) -> ServerEvent? {
     // Also of streams that are refused or reset: later blocks refer to the table.
     if let rule = decoder.decode(bytes, into: &fields) { return fail(Violation(rule, stream: stream)) }
     if let slot = streams.slot(of: stream) { return takeTrailers(slot, stream, endsStream) }
     guard stream > highest else {
-      if isIgnored(stream) { return nil }
+      // Frames that were on their way when it was reset, or excluded by a GOAWAY, are no mistake (sections 5.1 and 6.8).
+      if streams.wasReset(stream) { return nil }
       return fail(Violation(.streamNumberNotRising, stream: stream))
     }
+    let before = highest
     highest = stream
     if let lastProcessed, stream > lastProcessed {
       streams.noteReset(stream)
       return .refused(stream: stream, .goAway)
     }
-    if streams.count >= mostStreams { return refuse(stream) }
-    if let rule = MessageRules.fault(in: fields, isRequest: true, isTrailers: false, isWhole: true) {
-      return fail(rule, onStream: stream)
+    if streams.count >= mostStreams { return refuse(stream, before) }
+    let length: Int?
+    do throws(Rule) {
+      try MessageRules.check(fields, isRequest: true, isTrailers: false, isWhole: true, allowsExtendedConnect: false)
+      length = try MessageRules.contentLength(fields)
+    } catch {
+      return fail(error, onStream: stream)
     }
     let slot = streams.open(stream, sendWindow: peer.initialWindowSize)
-    streams[slot].expectedLength = MessageRules.contentLength(fields)
+    streams[slot].expectedLength = length
     if endsStream { queued = end(slot, .kept) }
     return .began(ServerStream(number: stream, slot: slot))
   }
-
-  /// Whether frames of a stream that is not open are no mistake: it was reset a short time ago, or a GOAWAY has excluded it
-  /// (RFC 9113 sections 5.1 and 6.8).
-  private func isIgnored(_ stream: UInt32) -> Bool { streams.wasReset(stream) || stream > lastProcessed ?? .max }
 
   /// The most streams that the client may have open: until it acknowledges a limit, it may keep to the one before.
   private var mostStreams: Int {
@@ -113,12 +112,13 @@ extension ServerSession {
     return min(most, options.maximumOpenStreams)
   }
 
-  private mutating func refuse(_ stream: UInt32) -> ServerEvent? {
+  /// - Parameter before: the highest stream before this one.
+  private mutating func refuse(_ stream: UInt32, _ before: UInt32) -> ServerEvent? {
     switch options.excess {
     case .refused: writeReset(stream, .refusedStream)
     case .protocolError: writeReset(stream, .protocolError)
     case .goAway:
-      highest = stream - 2
+      highest = before
       queued = fail(Violation(.tooManyStreams, stream: 0))
     }
     streams.noteReset(stream)
@@ -128,8 +128,10 @@ extension ServerSession {
   private mutating func takeTrailers(_ slot: Int, _ stream: UInt32, _ endsStream: Bool) -> ServerEvent? {
     guard streams[slot].isClientOpen else { return fail(.frameAfterEnd, onStream: stream) }
     guard endsStream else { return fail(.trailersWithoutEnd, onStream: stream) }
-    if let rule = MessageRules.fault(in: fields, isRequest: true, isTrailers: true, isWhole: true) {
-      return fail(rule, onStream: stream)
+    do throws(Rule) {
+      try MessageRules.check(fields, isRequest: true, isTrailers: true, isWhole: true)
+    } catch {
+      return fail(error, onStream: stream)
     }
     return end(slot, .kept)
   }
@@ -164,13 +166,13 @@ extension ServerSession {
       return fail(.emptyFrames)
     }
     guard let slot = streams.slot(of: number) else {
-      if number > highest { return fail(Violation(.idleStream, stream: number)) }
-      if isIgnored(number) { return nil }
+      if number > highest || number & 1 == 0 { return fail(Violation(.idleStream, stream: number)) }
+      if streams.wasReset(number) { return nil }
       return fail(.frameAfterEnd, onStream: number)
     }
     guard streams[slot].isClientOpen else { return fail(.frameAfterEnd, onStream: number) }
     streams[slot].windowUsed += length
-    guard streams[slot].windowUsed <= options.streamWindow else { return fail(.windowExceeded, onStream: number) }
+    guard streams[slot].windowUsed <= streamWindow else { return fail(.windowExceeded, onStream: number) }
     let isFirst = streams[slot].length == 0
     streams[slot].length += content.byteCount
     if endsStream, isFirst {
@@ -189,6 +191,11 @@ extension ServerSession {
     guard streams[slot].length > options.maximumContent, !streams[slot].isRequestEnded else { return nil }
     streams[slot].isRequestEnded = true
     return .ended(ServerStream(number: number, slot: slot), .kept, length: streams[slot].length)
+  }
+
+  /// The window of a stream: a client that does not know a smaller one yet keeps to the usual one (section 6.9.3).
+  private var streamWindow: Int {
+    streamLimit == nil ? max(options.streamWindow, Self.connectionWindow) : options.streamWindow
   }
 
   private mutating func writeWindowUpdate(_ increment: Int, stream: UInt32) {

@@ -17,7 +17,7 @@ import HTTP2
 /// Every rule that a client can break is one of `Rule`; what the RFC prescribes is written to the output, and reported.
 ///
 /// Memory: `ServerOptions`, and the output, which whoever drives the session bounds by not reading while it is not sent.
-package struct ServerSession: ~Copyable {
+public struct ServerSession: ~Copyable {
   enum State: Sendable, Equatable {
     case preface
     /// The client's first frame has to be SETTINGS.
@@ -33,12 +33,12 @@ package struct ServerSession: ~Copyable {
     var frames = 0
   }
 
-  package let options: ServerOptions
+  public let options: ServerOptions
   /// Bytes to be sent, in order. Whoever sends them removes them. It has room for SETTINGS at first: many connections idle.
-  package var output = ByteWriter(capacity: 64)
+  public var output = ByteWriter(capacity: 64)
   /// The fields of the latest `began` or `refused`.
-  package internal(set) var fields = FieldList()
-  package internal(set) var counts = ServerCounts()
+  public internal(set) var fields = FieldList()
+  public internal(set) var counts = ServerCounts()
 
   var state = State.preface
   var decoder: HPACKDecoder
@@ -64,7 +64,7 @@ package struct ServerSession: ~Copyable {
   /// Streams whose answer waits for a window.
   var blocked = 0
   /// The bytes of answers that wait for a window.
-  package internal(set) var unsentBytes = 0
+  public internal(set) var unsentBytes = 0
   /// Streams whose answer waits for the connection's window, in the order in which they began to wait; those before
   /// `firstWaiting` do no more, and others may be closed.
   var waiting: [UInt32] = []
@@ -72,7 +72,7 @@ package struct ServerSession: ~Copyable {
   /// The table's size that the client allows, if the next field block has to say so.
   var owedTableSize: Int?
   /// Whether WINDOW_UPDATE frames are sent.
-  package var opensWindows: Bool
+  public var opensWindows: Bool
   var floods: FloodsLeft
   var second: Int64 = 0
 
@@ -100,7 +100,7 @@ package struct ServerSession: ~Copyable {
   static let largestWindow = 0x7fff_ffff
 
   /// Makes the session of a connection that was accepted. Its SETTINGS are in the output.
-  package init(_ options: ServerOptions = ServerOptions()) {
+  public init(_ options: ServerOptions = ServerOptions()) {
     self.options = options
     opensWindows = options.opensWindows
     floods = FloodsLeft(options.floods)
@@ -123,25 +123,25 @@ package struct ServerSession: ~Copyable {
   // MARK: what is known
 
   /// Open streams.
-  package var openStreams: Int { streams.count }
+  public var openStreams: Int { streams.count }
   /// The bytes of content and of field blocks that wait for their end, and of answers that wait for a window.
-  package var heldBytes: Int { streams.keptBytes + unsentBytes + (pending == nil ? 0 : block.count) }
+  public var heldBytes: Int { streams.keptBytes + unsentBytes + (pending == nil ? 0 : block.count) }
   /// The slots of open streams, in the order of the streams. O(n log n).
-  package var openSlots: [Int] { streams.inOrder() }
+  public var openSlots: [Int] { streams.inOrder() }
   /// Whether the connection has failed: what is in the output is the last.
-  package var hasFailed: Bool { state == .failed }
+  public var hasFailed: Bool { state == .failed }
   /// Whether GOAWAY was sent and no stream is open.
-  package var isDrained: Bool { hasFailed || lastProcessed != nil && streams.count == 0 }
+  public var isDrained: Bool { hasFailed || lastProcessed != nil && streams.count == 0 }
   /// Whether GOAWAY was sent.
-  package var hasSaidGoAway: Bool { lastProcessed != nil || hasFailed }
+  public var hasSaidGoAway: Bool { lastProcessed != nil || hasFailed }
   /// The highest stream that the client has opened.
-  package var highestStream: UInt32 { highest }
+  public var highestStream: UInt32 { highest }
   /// Whether a request, or a frame, has begun and not ended.
-  package var isWithinRequest: Bool { pending != nil || streams.count > 0 }
+  public var isWithinRequest: Bool { pending != nil || streams.count > 0 }
   /// Whether the client has begun a request, or a field block, and not ended it. O(n) in open streams.
-  package var hasUnfinishedRequest: Bool { pending != nil || streams.hasOpenClient }
+  public var hasUnfinishedRequest: Bool { pending != nil || streams.hasOpenClient }
   /// The number of the stream in a slot; 0 if the slot is free.
-  package func stream(of slot: Int) -> UInt32 { slot < streams.slots.count ? streams[slot].number : 0 }
+  public func stream(of slot: Int) -> UInt32 { slot < streams.slots.count ? streams[slot].number : 0 }
 
   // MARK: input
 
@@ -152,7 +152,7 @@ package struct ServerSession: ~Copyable {
   ///   - offset: the bytes that were read; moves past each whole frame.
   ///   - second: the seconds of any clock.
   /// - Returns: what happened; `nil` when no whole frame is left.
-  package mutating func next(_ bytes: RawSpan, _ offset: inout Int, second: Int64) -> ServerEvent? {
+  public mutating func next(_ bytes: RawSpan, _ offset: inout Int, second: Int64) -> ServerEvent? {
     if let event = queued {
       queued = nil
       return event
@@ -192,34 +192,35 @@ package struct ServerSession: ~Copyable {
   }
 
   /// The content of a request that is not in the bytes that were given to `next`. To be called once.
-  package mutating func takeContent(_ slot: Int) -> [UInt8] {
+  public mutating func takeContent(_ slot: Int) -> [UInt8] {
     streams.takeContent(slot)
   }
 
   // MARK: the session's own frames
 
   /// Announces another limit on open streams, which holds once the client has acknowledged it.
-  package mutating func setStreamLimit(_ limit: Int) {
+  public mutating func setStreamLimit(_ limit: Int) {
     guard state != .failed else { return }
     output.writeSettings([Setting(.maximumConcurrentStreams, UInt32(clamping: limit))])
     unacknowledged.append(limit)
   }
 
-  /// Sends GOAWAY: streams above `lastStream` are not processed from here on. A later call may lower it.
+  /// Sends GOAWAY: streams above `lastStream` are not processed from here on. A later call may lower it, and never raises
+  /// it (RFC 9113 section 6.8).
   ///
   /// - Parameters:
   ///   - lastStream: the highest stream that is or will be processed; 2³¹−1 says that more may come.
   ///   - code: the error code.
   ///   - debugData: text for the client.
-  package mutating func goAway(lastStream: UInt32, _ code: ErrorCode = .noError, debugData: [UInt8] = []) {
+  public mutating func goAway(lastStream: UInt32, _ code: ErrorCode = .noError, debugData: [UInt8] = []) {
     guard state != .failed else { return }
-    output.writeGoAway(lastStream: lastStream, code, debugData: debugData)
+    output.writeGoAway(lastStream: min(lastStream, lastProcessed ?? .max), code, debugData: debugData)
     counts.goAways += 1
     if lastStream < 0x7fff_ffff { lastProcessed = min(lastProcessed ?? .max, lastStream) }
   }
 
   /// Resets an open stream.
-  package mutating func reset(_ slot: Int, _ code: ErrorCode) {
+  public mutating func reset(_ slot: Int, _ code: ErrorCode) {
     guard state != .failed else { return }
     writeReset(streams[slot].number, code)
     close(slot, isReset: true)
@@ -227,13 +228,13 @@ package struct ServerSession: ~Copyable {
 
   /// Closes an open stream without a frame: what its client still sends on it is ignored. For faults, and for streams that
   /// a GOAWAY has excluded.
-  package mutating func forget(_ slot: Int) {
+  public mutating func forget(_ slot: Int) {
     guard state != .failed else { return }
     close(slot, isReset: true)
   }
 
   /// Frees memory that is ready for what comes, of a connection that is idle.
-  package mutating func freeSpare() {
+  public mutating func freeSpare() {
     streams.freeSpare()
     fields = FieldList()
     if pending == nil { block = [] }
@@ -293,12 +294,12 @@ extension Rule {
 }
 
 /// Counts of frames that a session has sent or received.
-package struct ServerCounts: Sendable, Equatable {
-  package var goAways = 0
-  package var resetsSent = 0
-  package var resetsReceived = 0
-  package var pings = 0
-  package var windowUpdatesSent = 0
+public struct ServerCounts: Sendable, Equatable {
+  public var goAways = 0
+  public var resetsSent = 0
+  public var resetsReceived = 0
+  public var pings = 0
+  public var windowUpdatesSent = 0
 
-  package init() {}
+  public init() {}
 }

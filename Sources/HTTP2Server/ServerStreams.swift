@@ -3,7 +3,7 @@ import Bytes
 /// A stream that is open at a server.
 struct OpenStream: Sendable {
   var number: UInt32
-  /// The client's END_STREAM was received, or its content is long enough to be answered.
+  /// The client's END_STREAM was received, its content is long enough to be answered, or it was answered.
   var isRequestEnded = false
   /// The client may still send: an answer is followed by RST_STREAM.
   var isClientOpen = true
@@ -35,6 +35,8 @@ struct ServerStreams: Sendable {
   private var latest: (number: UInt32, slot: Int) = (0, 0)
   /// The streams that were reset last by the server: their frames may still come. Each is at its number modulo the count.
   private var reset = [UInt32](repeating: 0, count: 64)
+  /// The highest stream that had a place there and has none any more: closed ones up to it may have been reset.
+  private var forgotten: UInt32 = 0
 
   /// The bytes of content that is kept.
   private(set) var keptBytes = 0
@@ -91,9 +93,14 @@ struct ServerStreams: Sendable {
     return content
   }
 
-  mutating func noteReset(_ number: UInt32) { reset[Int(number >> 1) & 63] = number }
+  mutating func noteReset(_ number: UInt32) {
+    let place = Int(number >> 1) & 63
+    if reset[place] != number { forgotten = max(forgotten, reset[place]) }
+    reset[place] = number
+  }
 
-  func wasReset(_ number: UInt32) -> Bool { reset[Int(number >> 1) & 63] == number }
+  /// Whether a closed stream was reset, or may have been.
+  func wasReset(_ number: UInt32) -> Bool { number <= forgotten || reset[Int(number >> 1) & 63] == number }
 
   /// The slots of all open streams in the order of their numbers. O(n log n).
   func inOrder() -> [Int] {

@@ -14,7 +14,9 @@ final class Pair {
   private var slots: [UInt32: Int] = [:]
   private var encoder = HPACKEncoder()
   private var observer = ConnectionReader()
-  private(set) var seen = Observation()
+  var seen = Observation()
+  /// Everything that the session has written.
+  private(set) var written: [UInt8] = []
   private var offsets = (client: 0, server: 0)
   /// Answers each request when it is complete.
   var answers = true
@@ -125,6 +127,7 @@ final class Pair {
   func flush() {
     let bytes = Array(copying: session.output.bytes)
     session.output.removeAll()
+    written += bytes
     observe(bytes, from: .server, at: offsets.server)
     offsets.server += bytes.count
   }

@@ -65,6 +65,16 @@ struct ServerFloodTests {
     #expect(pair.events.last == .failed(.flood(flood)))
   }
 
+  @Test("Each second adds what it adds, and no more") func seconds() {
+    let pair = Pair(Self.options())
+    for number in 0..<10 { Self.send(.pings, number, pair) }
+    pair.second = 1
+    for number in 10..<12 { Self.send(.pings, number, pair) }
+    #expect(!pair.hasFailed)
+    Self.send(.pings, 12, pair)
+    #expect(pair.events.last == .failed(.flood(.pings)))
+  }
+
   @Test("Windows that answers used up may be given back at any rate") func justifiedUpdates() {
     let pair = Pair(Self.options())
     pair.answer = (400, [1])
@@ -73,6 +83,26 @@ struct ServerFloodTests {
       pair.send { $0.writeWindowUpdate(1) }
     }
     #expect(!pair.hasFailed)
+  }
+
+  @Test("Answers justify no more WINDOW_UPDATE than may come at once") func savedUpdates() {
+    let pair = Pair(Self.options())
+    pair.answer = (400, [1])
+    for stream in stride(from: UInt32(1), to: 201, by: 2) { pair.request(stream) }
+    for number in 0..<10 { Self.send(.windowUpdates, number, pair) }
+    #expect(!pair.hasFailed)
+    Self.send(.windowUpdates, 10, pair)
+    #expect(pair.events.last == .failed(.flood(.windowUpdates)))
+  }
+
+  @Test("A field block of one frame above its limit ends the connection, too", arguments: [FrameFlags.endHeaders, []])
+  func longFrame(flags: FrameFlags) {
+    var options = ServerOptions()
+    options.maximumBlock = 100
+    let pair = Pair(options)
+    let block = pair.block(Pair.fields("/a", [("x", String(repeating: "y", count: 200))]), .withoutIndexing)
+    pair.frame(.headers, flags, 1, block)
+    #expect(pair.events.last == .failed(.violation(Violation(.blockTooLong, stream: 1))))
   }
 
   @Test("A field block above its limit ends the connection") func longBlock() {

@@ -116,8 +116,28 @@ struct ServerSessionTests {
     #expect(pair.openStreams == 0)
     // What is on its way is ignored, and the connection goes on.
     pair.data(1, [7])
+    #expect(pair.frames(.reset).count == 1)
     pair.request(3)
     #expect(pair.seen.statuses == [1: [200], 3: [200]])
+  }
+
+  @Test("The limit on content is reached once") func endlessOnce() {
+    var options = ServerOptions()
+    options.maximumContent = 1_000
+    let pair = Pair(options)
+    pair.answers = false
+    pair.open(1)
+    for _ in 0..<3 { pair.data(1, [UInt8](repeating: 7, count: 600), ends: false) }
+    pair.data(1, [7])
+    #expect(pair.events.count == 2)
+  }
+
+  @Test("After an error nothing is answered") func answerAfterError() {
+    let pair = Pair()
+    pair.answers = false
+    pair.request(1)
+    pair.frame(.ping, [], 1, [UInt8](repeating: 0, count: 8))
+    #expect(pair.session.answer(0, status: 200) == 0 && pair.session.output.count == 0)
   }
 
   // MARK: windows
@@ -173,6 +193,121 @@ struct ServerSessionTests {
     #expect(pair.counts.windowUpdatesSent == 0)
     pair.request(33, [UInt8](repeating: 1, count: 4_000))
     #expect(pair.failure == .flowControlError)
+  }
+
+  @Test("The connection's window is given back when more than half of it is used") func halfWindow() {
+    let pair = Pair()
+    pair.open(1)
+    for round in 1...2 {
+      for length in [16_384, 16_383] { pair.data(1, [UInt8](repeating: 1, count: length), ends: false) }
+      #expect(pair.frames(.windowUpdate).filter { $0.header.stream == 0 }.count == round - 1)
+      pair.data(1, [1], ends: false)
+      #expect(pair.frames(.windowUpdate).filter { $0.header.stream == 0 }.map(\.payload).last == [0, 0, 0x80, 0])
+    }
+  }
+
+  @Test("Content and answers that wait are held, and no longer") func heldBytes() {
+    let pair = Pair(settings: [Setting(.initialWindowSize, 10)])
+    pair.answers = false
+    pair.answer = (400, [UInt8](repeating: 1, count: 100))
+    pair.open(1)
+    pair.data(1, [UInt8](repeating: 7, count: 30), ends: false)
+    pair.data(1, [UInt8](repeating: 7, count: 40), ends: false)
+    #expect(pair.session.heldBytes == 70)
+    pair.data(1, [])
+    #expect(pair.session.heldBytes == 0)
+    pair.respond(1)
+    #expect(pair.session.heldBytes == 90 && pair.session.unsentBytes == 90)
+    pair.send { $0.writeWindowUpdate(20, stream: 1) }
+    #expect(pair.session.heldBytes == 70)
+    pair.send { $0.writeReset(.cancel, stream: 1) }
+    #expect(pair.session.heldBytes == 0)
+    pair.frame(.headers, [], 3, [UInt8](repeating: 0, count: 50))
+    #expect(pair.session.heldBytes == 50)
+  }
+
+  @Test("After memory was given back, answers wait for the connection's window in their order") func freedQueue() {
+    let pair = Pair(settings: [Setting(.initialWindowSize, 100_000)])
+    pair.answer = (400, [UInt8](repeating: 1, count: 65_535))
+    pair.request(1)
+    pair.session.freeSpare()
+    pair.answer = (400, [1, 2])
+    for stream: UInt32 in [3, 5] { pair.request(stream) }
+    pair.send { $0.writeWindowUpdate(3) }
+    #expect(pair.seen.ended == [1, 3])
+    pair.session.freeSpare()
+    pair.send { $0.writeWindowUpdate(1) }
+    #expect(pair.seen.ended == [1, 3, 5])
+  }
+
+  @Test("A stream whose own window is closed lets others go before it, and comes back into the line") func line() {
+    let pair = Pair()
+    pair.answer = (400, [UInt8](repeating: 1, count: 65_535))
+    pair.request(1)
+    pair.send { $0.writeSettings([Setting(.initialWindowSize, 5)]) }
+    pair.answer = (400, [UInt8](repeating: 1, count: 10))
+    for stream: UInt32 in [3, 5] { pair.request(stream) }
+    pair.send { $0.writeWindowUpdate(6) }
+    #expect(pair.seen.contents[3]?.count == 5 && pair.seen.contents[5]?.count == 1)
+    pair.send { $0.writeWindowUpdate(5, stream: 3) }
+    pair.send { $0.writeWindowUpdate(9) }
+    #expect(pair.seen.ended == [1, 3] && pair.seen.contents[5]?.count == 5)
+    #expect(pair.seen.serverViolations.isEmpty)
+  }
+
+  @Test("A request that is answered before its end does not end again") func earlyAnswer() {
+    let pair = Pair(settings: [Setting(.initialWindowSize, 1)])
+    pair.answers = false
+    pair.answer = (400, [1, 2])
+    pair.open(1)
+    pair.respond(1)
+    let events = pair.events
+    pair.data(1, [1])
+    #expect(pair.events == events)
+    pair.send { $0.writeWindowUpdate(1, stream: 1) }
+    #expect(pair.seen.ended == [1] && pair.seen.resets.isEmpty)
+    #expect(pair.seen.serverViolations.isEmpty)
+  }
+
+  @Test("It is known what a client has begun and not ended") func unfinished() {
+    let pair = Pair()
+    pair.answers = false
+    #expect(!pair.session.isWithinRequest && !pair.session.hasUnfinishedRequest)
+    pair.frame(.headers, [], 1, pair.block(Pair.fields("/a")))
+    #expect(pair.session.isWithinRequest && pair.session.hasUnfinishedRequest)
+    pair.frame(.continuation, .endHeaders, 1)
+    #expect(pair.session.isWithinRequest && pair.session.hasUnfinishedRequest)
+    #expect(pair.session.stream(of: 0) == 1 && pair.session.stream(of: 1) == 0)
+    pair.data(1, [1])
+    // It waits for the server.
+    #expect(pair.session.isWithinRequest && !pair.session.hasUnfinishedRequest)
+    pair.respond(1)
+    #expect(!pair.session.isWithinRequest && pair.session.stream(of: 0) == 0)
+  }
+
+  @Test("Frames are counted") func counted() {
+    let pair = Pair()
+    for number in 0..<3 { pair.send { $0.writePing(UInt64(number)) } }
+    pair.answers = false
+    pair.open(1)
+    pair.open(3)
+    pair.send { $0.writeReset(.cancel, stream: 1) }
+    pair.session.reset(1, .internalError)
+    pair.session.goAway(lastStream: 3)
+    #expect(pair.counts.pings == 3 && pair.counts.resetsReceived == 1 && pair.counts.resetsSent == 1)
+    #expect(pair.counts.goAways == 1 && pair.counts.windowUpdatesSent == 0)
+  }
+
+  @Test("The limits are those of the page, if nobody sets others") func defaults() {
+    let options = ServerOptions()
+    #expect(options.streamLimit == 1_000 && options.streamWindow == 65_535 && options.announcedFieldListSize == 8_000)
+    #expect(options.maximumOpenStreams == 10_000 && options.maximumBlock == 65_536)
+    #expect(options.maximumFieldList == 65_536 && options.keptContent == 8_192 && options.maximumContent == 1_048_576)
+    let many = Allowance(burst: 10_000, perSecond: 1_000)
+    let some = Allowance(burst: 1_000, perSecond: 100)
+    #expect(options.floods.windowUpdates == many && options.floods.ignoredFrames == many)
+    #expect(options.floods.resets == some && options.floods.pings == some && options.floods.emptyFrames == some)
+    #expect(options.floods.settings == Allowance(burst: 100, perSecond: 10) && options.floods.continuations == 16)
   }
 
   // MARK: streams

@@ -394,7 +394,20 @@ struct Talk {
     }
     #expect(rules([(":method", "GET"), (":scheme", "https"), (":path", "")]) == [.pseudoFieldMissing])
     #expect(rules([(":method", "GET"), (":path", "/")]) == [.pseudoFieldMissing])
+    #expect(rules([(":method", "GET"), (":scheme", "https"), (":path", "a")]) == [.pathForm])
+    #expect(rules([(":method", "GET"), (":scheme", "http"), (":path", "*")]) == [.pathForm])
+    #expect(rules([(":method", "OPTIONS"), (":scheme", "https"), (":path", "*")]) == [])
+    #expect(rules([(":method", "GET"), (":scheme", "urn"), (":path", "a")]) == [])
     #expect(rules([(":method", "CONNECT"), (":authority", "a")]) == [])
+    #expect(rules([(":method", "CONNECT")]) == [.connectFields])
+    #expect(rules([(":method", "CONNECT"), (":authority", "a"), (":scheme", "https")]) == [.connectFields])
+    #expect(rules([(":method", "CONNECTS"), (":authority", "a")]) == [.pseudoFieldMissing])
+    // An extended CONNECT (RFC 8441) has them, and its server may have offered it.
+    let extended = [(":method", "CONNECT"), (":scheme", "https"), (":path", "/"), (":authority", "a")]
+    #expect(rules(extended + [(":protocol", "websocket")]) == [])
+    #expect(rules(extended) == [.connectFields])
+    // A field of the static table may be one that no message has.
+    #expect(rules(Talk.request + [("transfer-encoding", "")]) == [.connectionField])
     #expect(rules(Talk.request + [(":path", "/")]) == [.pseudoFieldRepeated])
     #expect(rules(Talk.request + [(":status", "200")]) == [.pseudoFieldUnknown])
     #expect(rules(Talk.request + [(":new", "x")]) == [.pseudoFieldUnknown])
@@ -403,7 +416,7 @@ struct Talk {
   }
 
   @Test("The length of the content is the one that is announced") func contentLength() {
-    for (announced, rule) in [("10", nil), ("11", Rule.contentLength), ("x", nil)] as [(String, Rule?)] {
+    for (announced, rule) in [("10", nil), ("11", Rule.contentLength), ("x", .contentLength)] as [(String, Rule?)] {
       var talk = Talk()
       talk.request(1, Talk.request + [("content-length", announced)], end: false)
       talk.data(1, 4, end: false)

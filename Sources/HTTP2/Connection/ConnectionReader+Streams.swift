@@ -23,14 +23,15 @@ extension ConnectionReader {
     if isTrailers, !block.endsStream, direction.isIntact, extent != .lost, !isInterim {
       handler.receive(Violation(.trailersWithoutEnd, stream: stream), origin)
     }
-    if let rule = MessageRules.fault(
-      in: direction.fields, isRequest: isRequest, isTrailers: isTrailers, isWhole: extent == .whole)
-    {
-      handler.receive(Violation(rule, stream: stream), origin)
+    do throws(Rule) {
+      try MessageRules.check(
+        direction.fields, isRequest: isRequest, isTrailers: isTrailers, isWhole: extent == .whole)
+    } catch {
+      handler.receive(Violation(error, stream: stream), origin)
     }
     if !isInterim {
       streams[slot]?[side].hasFields = true
-      if !isTrailers { streams[slot]?[side].expectedLength = MessageRules.contentLength(direction.fields) }
+      if !isTrailers { noteContentLength(slot, stream, origin, direction, &handler) }
     }
     let kind: FieldSection.Kind =
       isTrailers ? .trailers : isRequest ? .request : isInterim ? .interimResponse : .response
@@ -39,6 +40,17 @@ extension ConnectionReader {
       FieldSection(kind: kind, extent: extent, endsStream: block.endsStream, status: status), direction.fields,
       on: place, origin)
     if block.endsStream { end(slot, origin, &direction, &handler) }
+  }
+
+  private mutating func noteContentLength(
+    _ slot: Int, _ stream: UInt32, _ origin: FrameOrigin, _ direction: borrowing Direction,
+    _ handler: inout some ConnectionHandler
+  ) {
+    do throws(Rule) {
+      streams[slot]?[direction.side].expectedLength = try MessageRules.contentLength(direction.fields)
+    } catch {
+      handler.receive(Violation(error, stream: stream), origin)
+    }
   }
 
   /// The slot of a stream on which fields arrive: an open stream's, or that of a new one.

@@ -2,18 +2,25 @@ import Bytes
 
 /// The rules of field sections (RFC 9113 sections 8.2 and 8.3): what makes a message malformed.
 package enum MessageRules {
-  /// The first rule that a section breaks. Of unknown fields nothing is claimed.
+  /// The form of a path, where it depends on method and scheme.
+  private enum PathForm { case absolute, asterisk, other }
+
+  /// Throws the first rule that a section breaks. Of unknown fields nothing is claimed.
   ///
   /// - Parameters:
   ///   - fields: the section.
   ///   - isRequest: whether the client sent it.
   ///   - isTrailers: whether it follows the content.
   ///   - isWhole: whether all fields are there.
-  package static func fault(in fields: FieldList, isRequest: Bool, isTrailers: Bool, isWhole: Bool) -> Rule? {
+  ///   - allowsExtendedConnect: whether `:protocol` may be there, which a server has to offer (RFC 8441).
+  package static func check(
+    _ fields: FieldList, isRequest: Bool, isTrailers: Bool, isWhole: Bool, allowsExtendedConnect: Bool = true
+  ) throws(Rule) {
     var hasRegular = false
     var hasUnknown = !isWhole
-    var (method, scheme, path, authority, status) = (0, 0, 0, 0, 0)
-    var (isConnect, hasFaultyStatus) = (false, false)
+    var (method, scheme, path, authority, status, protocols) = (0, 0, 0, 0, 0, 0)
+    var (isConnect, isOptions, isHTTP, hasFaultyStatus) = (false, false, false, false)
+    var form = PathForm.absolute
     for field in fields.fields {
       guard field.isNameKnown else {
         hasUnknown = true
@@ -21,42 +28,59 @@ package enum MessageRules {
       }
       let name = fields.name(of: field)
       // The static table has no invalid name or value, and pseudo-fields only in its first 14 entries.
-      guard name.byteCount > 0 else { return .fieldNameCharacter }
+      guard name.byteCount > 0 else { throw .fieldNameCharacter }
       if name.byte(at: 0) == UInt8(ascii: ":") {
-        if isTrailers { return .pseudoFieldInTrailers }
-        if hasRegular { return .pseudoFieldOrder }
+        if isTrailers { throw .pseudoFieldInTrailers }
+        if hasRegular { throw .pseudoFieldOrder }
         switch name.byteCount {
         case 7 where name.holds(":method", at: 0):
           method += 1
-          isConnect = fields.value(of: field).holds("CONNECT", at: 0)
+          isConnect = field.value.count == 7 && fields.value(of: field).holds("CONNECT", at: 0)
+          isOptions = field.value.count == 7 && fields.value(of: field).holds("OPTIONS", at: 0)
           if !field.isValueKnown { hasUnknown = true }
-        case 7 where name.holds(":scheme", at: 0): scheme += 1
+        case 7 where name.holds(":scheme", at: 0):
+          scheme += 1
+          let value = fields.value(of: field)
+          // Of an unknown value nothing is held.
+          isHTTP =
+            value.byteCount == 4 && value.holds("http", at: 0) || value.byteCount == 5 && value.holds("https", at: 0)
         case 7 where name.holds(":status", at: 0):
           status += 1
           if field.isValueKnown, self.status(fields.value(of: field)) == nil { hasFaultyStatus = true }
         case 5 where name.holds(":path", at: 0):
           path += 1
-          if field.isValueKnown, field.value.isEmpty { return .pseudoFieldMissing }
+          guard field.isValueKnown else { break }
+          let value = fields.value(of: field)
+          guard value.byteCount > 0 else { throw .pseudoFieldMissing }
+          form = value.byte(at: 0) == UInt8(ascii: "/") ? .absolute : .other
+          if value.byteCount == 1, value.byte(at: 0) == UInt8(ascii: "*") { form = .asterisk }
         case 10 where name.holds(":authority", at: 0): authority += 1
-        case 9 where name.holds(":protocol", at: 0): break
-        default: return .pseudoFieldUnknown
+        case 9 where allowsExtendedConnect && name.holds(":protocol", at: 0): protocols += 1
+        default: throw .pseudoFieldUnknown
         }
       } else {
         hasRegular = true
-        if field.origin != .staticTable {
-          if !field.isPlain, !isValid(name: name) { return .fieldNameCharacter }
-          if isConnectionSpecific(name, fields.value(of: field), field.isValueKnown) { return .connectionField }
-        }
+        if !field.isPlain, !isValid(name: name) { throw .fieldNameCharacter }
+        // The static table has transfer-encoding.
+        if isConnectionSpecific(name, fields.value(of: field), field.isValueKnown) { throw .connectionField }
       }
-      if !field.isPlain, field.isValueKnown, !isValid(value: fields.value(of: field)) { return .fieldValueCharacter }
+      if !field.isPlain, field.isValueKnown, !isValid(value: fields.value(of: field)) { throw .fieldValueCharacter }
     }
-    if isTrailers { return nil }
-    if max(method, scheme, path, authority, status) > 1 { return .pseudoFieldRepeated }
-    let foreign = isRequest ? status : method + scheme + path + authority
-    if foreign > 0 { return .pseudoFieldUnknown }
-    guard !hasUnknown else { return nil }
-    if isRequest { return isConnect || min(method, scheme, path) > 0 ? nil : .pseudoFieldMissing }
-    return status > 0 && !hasFaultyStatus ? nil : .statusMissing
+    if isTrailers { return }
+    if max(method, scheme, path, authority, status, protocols) > 1 { throw .pseudoFieldRepeated }
+    let foreign = isRequest ? status : method + scheme + path + authority + protocols
+    if foreign > 0 { throw .pseudoFieldUnknown }
+    guard !hasUnknown else { return }
+    guard isRequest else {
+      guard status > 0, !hasFaultyStatus else { throw .statusMissing }
+      return
+    }
+    if isConnect, protocols == 0 {
+      guard scheme == 0, path == 0, authority > 0 else { throw .connectFields }
+      return
+    }
+    guard min(method, scheme, path) > 0 else { throw .pseudoFieldMissing }
+    if form == .other && isHTTP || form == .asterisk && isHTTP && !isOptions { throw .pathForm }
   }
 
   /// Whether neither name nor value has a character that none may have; an absent one has none.
@@ -94,13 +118,16 @@ package enum MessageRules {
     }
   }
 
-  /// The value of the content-length field, if all such fields are known and are the same number.
-  package static func contentLength(_ fields: FieldList) -> Int? {
+  /// The value of the content-length field; `nil` if there is none, or not all such fields are known.
+  ///
+  /// - Throws: `contentLength` if one is no number, or two differ.
+  package static func contentLength(_ fields: FieldList) throws(Rule) -> Int? {
     var length: Int?
     for field in fields.fields where field.isNameKnown && field.name.count == 14 {
       guard fields.name(of: field).holds("content-length", at: 0) else { continue }
-      guard field.isValueKnown, let number = number(fields.value(of: field)), length == nil || length == number else {
-        return nil
+      guard field.isValueKnown else { return nil }
+      guard let number = number(fields.value(of: field)), length == nil || length == number else {
+        throw .contentLength
       }
       length = number
     }
