@@ -98,8 +98,10 @@ public struct CapacityTrial: Sendable, Equatable, Codable {
   public var lossMean: Double?
   public var recoverMeanMs: Double?
   public var perWriteMean: Double?
-  /// Cores of this process in use in the measured phase, and how many it could use.
-  public var cpuCores = 0.0
+  /// Cores in use in the measured phase, by all processes of the load; absent if that was not measured: a trial of a
+  /// command tells it by whole seconds, and a shorter one has none.
+  public var cpuCores: Double?
+  /// How many cores the load could use.
   public var availableCores = 1
   /// Share of the time in which the generator's threads were runnable and had no processor, because other processes
   /// ran; absent for trials of a command, whose results do not tell it.

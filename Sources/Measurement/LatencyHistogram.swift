@@ -22,9 +22,24 @@ public struct LatencyHistogram: Sendable {
 
   /// The unit in which values are written; times are recorded in microseconds.
   public let unit: Unit
-  private var histogram = Histogram<UInt64>(numberOfSignificantValueDigits: .three)
+  private var histogram = Self.empty(upTo: 0)
   /// The exact sum of the values, before rounding to buckets: the order of merging makes no difference.
   private var sum: UInt128 = 0
+
+  /// Empty histograms by the power of two of their largest value above 2,047: a copy of one is quicker than a new one,
+  /// whose counts are set one by one, and costs nothing as long as nothing is recorded.
+  private static let empty = (0...21).map { power in
+    var histogram = Histogram<UInt64>(
+      highestTrackableValue: 2_048 << power - 1, numberOfSignificantValueDigits: .three)
+    histogram.autoResize = true
+    return histogram
+  }
+
+  /// An empty histogram with room for values up to this one; it grows with larger ones, which takes longer.
+  private static func empty(upTo value: Int) -> Histogram<UInt64> {
+    let power = Int.bitWidth - value.leadingZeroBitCount - 11
+    return empty[min(max(0, power), empty.count - 1)]
+  }
 
   /// Makes an empty histogram.
   public init(_ unit: Unit) { self.unit = unit }
@@ -112,13 +127,18 @@ extension LatencyHistogram: Codable {
     func measured(_ shown: Double) -> Int { Int(min(Double(Self.highest), (shown * scale).rounded())) }
     var total = 0.0
     var pairs: [(value: Int, count: Int)] = []
-    for pair in try container.decode([[Double]].self, forKey: .counts) {
-      guard pair.count == 2, pair[0] >= 0, pair[1] >= 0, pair[1] == pair[1].rounded() else {
-        throw corrupted("\(pair) is not [value, count]")
+    // Most of a document are these pairs, so that no array is made for each of them.
+    var list = try container.nestedUnkeyedContainer(forKey: .counts)
+    while !list.isAtEnd {
+      var pair = try list.nestedUnkeyedContainer()
+      guard pair.count == 2 else { throw corrupted("a pair of [value, count] has \(pair.count ?? 0) numbers") }
+      let (value, count) = (try pair.decode(Double.self), try pair.decode(Double.self))
+      guard value >= 0, count >= 0, count == count.rounded() else {
+        throw corrupted("\([value, count]) is not [value, count]")
       }
-      total += pair[1]
+      total += count
       guard total < 0x1p53 else { throw corrupted("too many values") }
-      if pair[1] > 0 { pairs.append((measured(pair[0]), Int(pair[1]))) }
+      if count > 0 { pairs.append((measured(value), Int(count))) }
     }
     pairs.sort { $0.value < $1.value }
     guard let first = pairs.first, let last = pairs.last else { return }
@@ -131,9 +151,11 @@ extension LatencyHistogram: Codable {
       return measured(shown)
     }
     pairs[0].value = try end(.min, kept: first.value)
+    let largest = try end(.max, kept: last.value)
+    histogram = Self.empty(upTo: largest)
     for (value, count) in pairs { record(value, times: count) }
     // Counts nothing, and makes the largest value known.
-    histogram.record(UInt64(min(Self.highest, try end(.max, kept: last.value))), count: 0)
+    histogram.record(UInt64(largest), count: 0)
     if let mean = try container.decodeIfPresent(Double.self, forKey: .mean), mean >= 0,
       mean * scale <= Double(Self.highest)
     {

@@ -6,17 +6,47 @@ public struct Metric: Sendable, Equatable {
     case counter
     /// A value that goes up and down.
     case gauge
+    /// Counts of values up to some bounds, which only grow; its samples are histograms.
+    case histogram
   }
 
   /// A count stays an integer, exact over the whole range of `Int`; anything measured is a `Double`.
   public enum Value: Sendable, Equatable, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
     case integer(Int)
     case real(Double)
+    /// Of a metric of kind `histogram`.
+    case histogram(Histogram)
 
     /// A count.
     public init(integerLiteral value: Int) { self = .integer(value) }
     /// A measured value.
     public init(floatLiteral value: Double) { self = .real(value) }
+  }
+
+  /// How many values there were up to each of some bounds: histograms of several processes add up, quantiles do not.
+  public struct Histogram: Sendable, Equatable {
+    /// A bound, and how many values were not above it, those up to lower bounds included.
+    public struct Bucket: Sendable, Equatable {
+      /// The bound, in the unit of the metric's name.
+      public var bound: Double
+      /// The number of values up to the bound.
+      public var count: Int
+
+      /// A bucket.
+      public init(upTo bound: Double, _ count: Int) { (self.bound, self.count) = (bound, count) }
+    }
+
+    /// The buckets, by ascending bounds, without the one of all values.
+    public var buckets: [Bucket]
+    /// The sum of all values.
+    public var sum: Double
+    /// The number of all values.
+    public var count: Int
+
+    /// A histogram.
+    public init(_ buckets: [Bucket], sum: Double, count: Int) {
+      (self.buckets, self.sum, self.count) = (buckets, sum, count)
+    }
   }
 
   /// The value for one set of labels.

@@ -46,12 +46,34 @@ extension ByteWriter {
     write(text: metric.kind.rawValue)
     write("\n")
     for sample in metric.samples {
-      write(text: name)
-      if !sample.labels.isEmpty { write(sample.labels) }
-      write(" ")
-      write(sample.value)
-      write("\n")
+      if case .histogram(let histogram) = sample.value {
+        write(histogram, name, sample.labels)
+      } else {
+        write(name, sample.labels, sample.value)
+      }
     }
+  }
+
+  /// One line for each bound, and for all values; then sum and count.
+  private mutating func write(_ histogram: Metric.Histogram, _ name: String, _ labels: [Metric.LabelName: String]) {
+    for bucket in histogram.buckets {
+      write(name + "_bucket", labels, .integer(bucket.count), upTo: bucket.bound.description)
+    }
+    write(name + "_bucket", labels, .integer(histogram.count), upTo: "+Inf")
+    write(name + "_sum", labels, .real(histogram.sum))
+    write(name + "_count", labels, .integer(histogram.count))
+  }
+
+  private mutating func write(
+    _ name: String, _ labels: [Metric.LabelName: String], _ value: Metric.Value, upTo bound: String? = nil
+  ) {
+    write(text: name)
+    var labels = labels
+    if let bound { labels["le"] = bound }
+    if !labels.isEmpty { write(labels) }
+    write(" ")
+    write(value)
+    write("\n")
   }
 
   private mutating func write(_ labels: [Metric.LabelName: String]) {
@@ -73,6 +95,8 @@ extension ByteWriter {
     case .real(let number) where number.isNaN: write("NaN")
     case .real(let number) where number.isInfinite: write(number < 0 ? "-Inf" : "+Inf")
     case .real(let number): write(text: number.description)
+    // Has lines of its own.
+    case .histogram(let histogram): write(decimal: histogram.count)
     }
   }
 

@@ -33,7 +33,8 @@ struct EffectivePlanTests {
     ] { named.formUnion(try names(arguments)) }
     // What is done with a plan and its result; and sizes from a file, which are written as --payload.
     let others: Set<String> = [
-      "help", "version", "plan", "print-plan", "output", "format", "history", "metrics", "junit", "label",
+      "help", "version", "plan", "print-plan", "output", "format", "history", "metrics", "metrics-linger", "junit",
+      "label",
       "payload-from", "quiet", "color", "screen", "web", "web-control",
       "log", "log-rate", "log-size",
     ]

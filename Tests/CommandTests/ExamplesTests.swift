@@ -84,6 +84,47 @@ struct ExamplesTests {
   private static let schemas = root.appending(path: ".build/schemas").path
   static let hasSchemas = FileManager.default.fileExists(atPath: "\(schemas)/installed")
 
+  private static let kubernetes = root.appending(path: ".build/kubernetes").path
+  static let hasKubernetes = FileManager.default.fileExists(atPath: "\(kubernetes)/installed")
+
+  @Test(
+    "The manifests for Kubernetes fit its schema, and a pod's line takes its part of the plan that is in them",
+    .enabled(if: hasKubernetes, "kubernetes-validate is not installed; Scripts/test does that"))
+  func manifests() throws {
+    let folder = Self.root.appending(path: "Examples/kubernetes").path
+    try Command.inFolder { command in
+      let validate = "'\(Self.kubernetes)/bin/kubernetes-validate' --strict"
+      let valid = try command.shell("\(validate) '\(folder)'/*.yaml")
+      #expect(valid.status == 0, "\(valid.output)\(valid.errors)")
+      let words = valid.output + valid.errors
+      let kinds = [
+        "job/apnscope-load", "job/apnscope-merge", "service/apnscope-gateway", "deployment/apnscope-gateway",
+      ]
+      for name in kinds { #expect(words.contains("passed for resource \(name) "), "\(words)") }
+      // A field that there is not is none that is left alone.
+      let wrong = try command.shell(
+        "sed 's/completionMode/completionMod/' '\(folder)/load.yaml' > a.yaml; \(validate) a.yaml")
+      #expect(wrong.status == 1 && (wrong.output + wrong.errors).contains("completionMod"))
+
+      _ = try command.shell(
+        #"""
+        '\#(Self.kubernetes)/bin/python' - '\#(folder)/load.yaml' << 'END'
+        import sys, yaml
+        found = {(one["kind"]): one for one in yaml.safe_load_all(open(sys.argv[1]))}
+        open("plan.toml", "w").write(found["ConfigMap"]["data"]["plan.toml"])
+        (line,) = found["Job"]["spec"]["template"]["spec"]["containers"][0]["args"]
+        open("line", "w").write(line.replace("/plan/", "").replace("START", "2126-11-28T09:00:00Z") + " --print-plan")
+        END
+        """#)
+      let plan = try command.shell(
+        "mkdir bin; ln -s \"$apnscope\" bin/apnscope; PATH=$PWD/bin:$PATH JOB_COMPLETION_INDEX=2 POD_NAME=a-2 sh -c \"$(cat line)\""
+      )
+      let segment = #"segment = "auto/4"  # 3/4: JOB_COMPLETION_INDEX=2"#
+      #expect(plan.status == 0 && plan.lines.contains { $0.hasPrefix(segment) }, "\(plan.output)\(plan.errors)")
+      #expect(plan.lines.contains("of_whole = true") && plan.lines.contains("connections = 16"), "\(plan.output)")
+    }
+  }
+
   /// A sender in Python that takes its address, and sends again what APNs cannot take now.
   private static let sender = """
     import argparse, importlib

@@ -142,6 +142,30 @@ struct FollowCommandTests {
     }
   }
 
+  @Test(
+    "Shares of all tokens, whatever their number, have together the stories and tokens of the whole",
+    arguments: [1, 3, 16], ["plain-error.pcap", "ipv6-unknown-port.pcap", "known-bad-and-errors.pcap"])
+  func shares(count: Int, name: String) throws {
+    func told(_ outcome: Outcome) -> [String] {
+      // What has no token is in no share.
+      outcome.lines.filter {
+        ($0.contains(#""type":"notification_story""#) || $0.contains(#""type":"token""#))
+          && !$0.contains(#""token":"""#)
+      }
+    }
+    try Command.inFolder { command in
+      try command.trace(name)
+      let whole = told(try command.run("follow", name))
+      #expect(whole.count > 0)
+      // As Examples/slurm/recordings.sbatch divides them.
+      let shares = try (0..<count).map { task in
+        let bytes = stride(from: task, to: 256, by: count).flatMap { ["--token", String(format: "%02x", $0)] }
+        return told(try command.run(["follow"] + bytes + [name]))
+      }
+      #expect(shares.flatMap { $0 }.sorted() == whole.sorted())
+    }
+  }
+
   @Test("Damage is 65 with --strict, a missing file 66 and leaves the output, a folder that is not there 74")
   func statuses() throws {
     try Command.inFolder { command in

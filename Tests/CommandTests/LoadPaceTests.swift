@@ -100,11 +100,49 @@ struct LoadPaceTests {
       #expect(values["apnscope_load_skipped_total"] == 0)
       #expect((0...2).contains(values["apnscope_load_connections_up", default: -1]))
       #expect(values["apnscope_load_send_lag_p99_seconds", default: -1] >= 0)
+      let lag = "apnscope_load_send_lag_seconds"
+      #expect(values["\(lag)_count"] == values["\(lag)_bucket{le=\"+Inf\"}"])
+      #expect(values["\(lag)_bucket{le=\"60.0\"}", default: -1] == values["\(lag)_count"])
+      #expect(values["\(lag)_sum", default: -1] >= 0)
+      #expect(values["apnscope_load_tcp_connect_seconds_count", default: 0] >= 1)
+      #expect(values["apnscope_load_error_seconds_count"] != nil)
       load.send(SIGINT)
       #expect(try load.end().status == 130)
       _ = try simulator.stop()
       let result = try LoadProcess.result(in: command)
       #expect(Double(result.sendings.written) >= written)
+    }
+  }
+
+  @Test("With --metrics-linger the last counts can be read after the result is written, until an interrupt")
+  func lingeringMetrics() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      let load = try LoadProcess.start(
+        simulator, ["--count", "500", "--metrics", "127.0.0.1:0", "--metrics-linger", "1h"], in: command)
+      #expect(waitUntil { (try? LoadProcess.result(in: command)) != nil })
+      let address = try #require(load.errors.firstMatch(of: #/metrics at (http://127\.0\.0\.1:[0-9]+/metrics)\n/#))
+      let page = try RunningProcess("curl", ["-s", "--max-time", "20", String(address.output.1)], in: command.folder)
+        .end()
+      #expect(page.lines.contains("apnscope_load_accepted_total 500"))
+      #expect(page.lines.contains(#"apnscope_load_phase{phase="over"} 1"#))
+      #expect(
+        page.lines.contains(
+          "apnscope_load_drain_seconds_count \(try LoadProcess.result(in: command).sendings.binary.markers)"))
+      load.send(SIGINT)
+      // All is done; there is nothing to interrupt.
+      #expect(try load.end().status == 0)
+      _ = try simulator.stop()
+    }
+  }
+
+  @Test("--metrics-linger without --metrics is a usage error")
+  func lingeringWithout() throws {
+    try SimulatorProcess.inFolder { command in
+      let simulator = try SimulatorProcess(in: command)
+      let outcome = try LoadProcess.start(simulator, ["--metrics-linger", "1s"], in: command).end()
+      #expect(outcome.status == 64 && outcome.errors.contains("--metrics-linger needs --metrics"))
+      _ = try simulator.stop()
     }
   }
 

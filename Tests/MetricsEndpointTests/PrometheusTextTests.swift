@@ -22,6 +22,29 @@ import Testing
         """)
   }
 
+  @Test("A histogram has a line for each bound and for all, and its sum and count; labels stay on each")
+  func histogram() {
+    let histogram = Metric.Histogram([.init(upTo: 0.005, 2), .init(upTo: 1, 7)], sum: 12.5, count: 9)
+    let page = PrometheusText.page(of: [
+      Metric(
+        .histogram, "a_seconds", help: "",
+        samples: [.init(labels: ["n": "x"], .histogram(histogram)), .init(.histogram(.init([], sum: 0, count: 0)))])
+    ])
+    #expect(
+      page == """
+        # TYPE a_seconds histogram
+        a_seconds_bucket{le="0.005",n="x"} 2
+        a_seconds_bucket{le="1.0",n="x"} 7
+        a_seconds_bucket{le="+Inf",n="x"} 9
+        a_seconds_sum{n="x"} 12.5
+        a_seconds_count{n="x"} 9
+        a_seconds_bucket{le="+Inf"} 0
+        a_seconds_sum 0.0
+        a_seconds_count 0
+
+        """)
+  }
+
   @Test("No metrics are an empty page") func noMetricsAreAnEmptyPage() {
     #expect(PrometheusText.page(of: []) == "")
   }

@@ -108,8 +108,9 @@ extension CapacityTrial {
     let begin = seconds(.connect) + settleS
     let samples = result.series.filter { $0.tS >= begin && $0.tS + 1 <= begin + measuredS + 0.5 }
     if !samples.isEmpty {
-      cpuCores = samples.reduce(0) { $0 + $1.cpu } / Double(samples.count)
-      if writtenPerS > 0 { cpuPerNotificationUs = cpuCores * 1e6 / writtenPerS }
+      let cores = samples.reduce(0) { $0 + $1.cpu } / Double(samples.count)
+      cpuCores = cores
+      if writtenPerS > 0 { cpuPerNotificationUs = cores * 1e6 / writtenPerS }
     }
     // As many as its threads can use, of as many machines.
     let hosts = result.environment.hosts?.count ?? 1

@@ -42,7 +42,7 @@ public struct TrialLimits: Sendable {
 
   private func generatorTrouble(_ trial: CapacityTrial) -> [String] {
     var reasons: [String] = []
-    if trial.cpuCores > 0.9 * Double(trial.availableCores) {
+    if let cores = trial.cpuCores, cores > 0.9 * Double(trial.availableCores) {
       reasons.append("the generator used more than 90 % of its available processor time")
     }
     if trial.limitedBy == .generator { reasons.append("the generator was the limit, at least in one segment") }

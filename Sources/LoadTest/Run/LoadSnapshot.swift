@@ -27,13 +27,15 @@ public struct LoadSnapshot: Sendable {
   public internal(set) var connectionsUp = 0
   /// The 99th percentile of the send lag in the last whole second, in microseconds.
   public internal(set) var sendLag99 = 0
+  /// All latencies of the run, of all phases, up to a second ago.
+  package var latencies = LatencyBuckets()
 
   package static let phases = RunPhase.allCases.map(\.rawValue) + [over]
   static let over = "over"
 
   init() {}
 
-  init(_ tally: LoadTally, phase: String, sendLag99: Int, _ polls: FeedbackBooks? = nil) {
+  init(_ tally: LoadTally, phase: String, sendLag99: Int, _ latencies: LatencyBuckets, _ polls: FeedbackBooks? = nil) {
     self.phase = phase
     notifications = tally.notifications
     sendings = tally.sendings.result
@@ -46,5 +48,6 @@ public struct LoadSnapshot: Sendable {
     // Whether it prunes is the plan's, and no count.
     feedback = polls.map { .init($0, tally, prunes: true) }
     self.sendLag99 = sendLag99
+    self.latencies = latencies
   }
 }

@@ -13,6 +13,7 @@ struct Recorder {
   /// Receives the counts at each step, so observers do not access event loops.
   private let publish: @Sendable (LoadSnapshot) -> Void
   private var sendLag99 = 0
+  private var latencies = LatencyBuckets()
   let began: Int64
   /// The beginning of the current phase.
   private(set) var phaseBegan: Int64
@@ -66,7 +67,7 @@ struct Recorder {
   mutating func step() async -> LoadTally {
     if let listed = feedback?.step(clock()) { await loopRunners.each { $0.take(listed) } }
     let tally = await tally()
-    publish(LoadSnapshot(tally, phase: phase.rawValue, sendLag99: sendLag99, feedback?.books))
+    publish(LoadSnapshot(tally, phase: phase.rawValue, sendLag99: sendLag99, latencies, feedback?.books))
     let now = clock()
     if now >= nextSample { await takeSample(tally, now) }
     return tally
@@ -132,6 +133,7 @@ struct Recorder {
       for (phase, part) in zip(RunPhase.allCases, parts) {
         measurements[phase.index].merge(part)
         ofSecond.merge(part)
+        latencies.add(part.latency)
       }
       backlog += waiting
     }
@@ -168,7 +170,7 @@ struct Recorder {
     let waitedNow = await loopRunners.gather { _ in ProcessStatus.waited() }.reduce(0, +)
     publish(
       LoadSnapshot(
-        tally, phase: phase == .drain ? LoadSnapshot.over : phase.rawValue, sendLag99: sendLag99,
+        tally, phase: phase == .drain ? LoadSnapshot.over : phase.rawValue, sendLag99: sendLag99, latencies,
         feedback?.books))
     let seconds = Double(max(0, end - phaseBegan)) / 1e9
     // Of as long a time as the phase.

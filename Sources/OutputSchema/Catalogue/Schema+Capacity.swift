@@ -175,7 +175,9 @@ extension Schema {
       "recover_mean_ms", .number, "Mean time from an error response to the next write.", unit: .milliseconds,
       when: "there was a recovery"),
     Field("per_write_mean", .number, "Mean of notifications of a write.", when: "something was written"),
-    Field("cpu_cores", .number, "Cores that the process used.", unit: .cores, of: .trialMeasured),
+    Field(
+      "cpu_cores", .number, "Cores that the load used.", unit: .cores, of: .trialMeasured,
+      when: "the trial was made by this process, or has a whole second in its series"),
     Field("available_cores", .integer, "Cores that it could use.", unit: .cores),
     Field(
       "waited_share", .number, "Time in which its threads could have run and had no processor.", unit: .share,

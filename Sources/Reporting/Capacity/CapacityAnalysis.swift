@@ -146,7 +146,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
         "\(disturbed) of \(free.count) bursts were disturbed by other processes or by stalls of the generator, so laws and their checks may be inaccurate"
       )
     }
-    let busy = free.filter { $0.cpuCores > 0.9 * Double($0.availableCores) }
+    let busy = free.filter { ($0.cpuCores ?? 0) > 0.9 * Double($0.availableCores) }
     if !busy.isEmpty {
       warnings.append(
         "\(busy.count) of \(free.count) bursts were limited by the generator: they may show the law of the generator, not the gateway's"

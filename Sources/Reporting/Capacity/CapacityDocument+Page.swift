@@ -345,7 +345,7 @@ extension CapacityDocument {
             Unit.perSecond.text(trial.acceptedPerS), "\(trial.connections)",
             trial.perWriteMean.map { significant($0, 3) } ?? "–", grouped(trial.errors),
             Unit.microseconds.text(Double(trial.sendLagP99Us)), trial.behindMs.map(Unit.milliseconds.text) ?? "–",
-            significant(trial.cpuCores, 2),
+            trial.cpuCores.map { significant($0, 2) } ?? "–",
             trial.verdict.rawValue,
           ].map { Prose($0) }, tone: tone, note: Prose(trial.reasons.joined(separator: "; "))))
     }

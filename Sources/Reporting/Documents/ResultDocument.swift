@@ -56,18 +56,6 @@ package enum ResultDocument {
     try decode(try contents(of: path), path, kind: kind, schema: schema, oldest: oldest ?? schema)
   }
 
-  /// A result of a load that was read already.
-  ///
-  /// - Parameter name: its name in messages.
-  package static func result(in data: Data, _ name: String) throws(DocumentFailure) -> RunResult {
-    try decode(data, name, kind: RunResult().kind, schema: RunResult().schema, oldest: RunResult().schema)
-  }
-
-  /// A ledger that was read already.
-  package static func ledger(in data: Data, _ name: String) throws(DocumentFailure) -> Ledger {
-    try decode(data, name, kind: Ledger().kind, schema: Ledger().schema, oldest: Ledger().schema)
-  }
-
   /// An inspection that was read already.
   package static func inspection(in data: Data, _ name: String) throws(DocumentFailure) -> InspectionReport {
     let document: InspectionDocument = try decode(
@@ -75,24 +63,66 @@ package enum ResultDocument {
     return document.report
   }
 
-  /// The kind of a document, as far as its beginning shows.
+  /// What some bytes are.
   package enum Content {
-    case document(kind: String)
+    case result(RunResult)
+    case inspection(InspectionReport)
+    case ledger(Ledger)
+    /// A document of another kind, or one of these kinds that cannot be used.
+    case unusable(kind: String, DocumentFailure)
     /// JSON, and no document of a command.
-    case foreign
+    case foreign(DocumentFailure)
     case unreadable(reason: String)
   }
 
-  package static func content(of data: Data) -> Content {
+  /// Reads a document of whatever kind, in one pass: of thousands of results this is nearly all the work of merging.
+  ///
+  /// - Parameter name: its name in messages.
+  package static func content(of data: Data, _ name: String) -> Content {
     if data.isEmpty { return .unreadable(reason: "is empty") }
     let decoder = JSONDecoder()
     decoder.keyDecodingStrategy = .convertFromSnakeCase
+    let expected = "a result of '\(RunResult().kind)'"
     do {
-      return .document(kind: try decoder.decode(Header.self, from: data).kind)
+      let document = try decoder.decode(AnyDocument.self, from: data)
+      guard case .failure(let error) = document.content else { return try document.content.get() }
+      let expected = "a result of '\(document.kind)'"
+      return .unusable(kind: document.kind, failure(error, name, expected))
     } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
       return .unreadable(reason: "is truncated or damaged: not JSON")
     } catch {
-      return .foreign
+      return .foreign(failure(error, name, expected))
+    }
+  }
+
+  /// A document, or the reason why it is not of any use.
+  private struct AnyDocument: Decodable {
+    let kind: String
+    let content: Result<Content, any Error>
+
+    init(from decoder: any Decoder) throws {
+      let header = try Header(from: decoder)
+      kind = header.kind
+      content = Result {
+        switch header.kind {
+        case RunResult().kind:
+          try ResultDocument.check(header, RunResult().schema...RunResult().schema)
+          return .result(try RunResult(from: decoder))
+        case InspectionDocument.kind:
+          try ResultDocument.check(header, InspectionDocument.schema...InspectionDocument.schema)
+          return .inspection(try InspectionDocument(from: decoder).report)
+        case Ledger().kind:
+          try ResultDocument.check(header, Ledger().schema...Ledger().schema)
+          return .ledger(try Ledger(from: decoder))
+        default: throw DocumentFailure("", .otherKind(header.kind, expected: RunResult().kind))
+        }
+      }
+    }
+  }
+
+  private static func check(_ header: Header, _ schemas: ClosedRange<Int>) throws(DocumentFailure) {
+    guard schemas.contains(header.schema) else {
+      throw DocumentFailure("", .unsupportedSchema(header.schema, newest: schemas.upperBound))
     }
   }
 
@@ -104,9 +134,7 @@ package enum ResultDocument {
       guard header.kind == kind else {
         throw DocumentFailure(path, .otherKind(header.kind, expected: kind))
       }
-      guard (oldest...schema).contains(header.schema) else {
-        throw DocumentFailure(path, .unsupportedSchema(header.schema, newest: schema))
-      }
+      try check(header, oldest...schema)
       return try decoder.decode(Document.self, from: data)
     }
   }
@@ -127,12 +155,16 @@ package enum ResultDocument {
     decoder.keyDecodingStrategy = .convertFromSnakeCase
     do {
       return try decode(decoder)
-    } catch let failure as DocumentFailure {
-      throw failure
     } catch {
-      let reason = (error as? DecodingError).map { self.reason(of: $0) } ?? "\(error)"
-      throw DocumentFailure(path, .notADocument(expected: what, reason: reason))
+      throw failure(error, path, what)
     }
+  }
+
+  /// An error while a document was read, with the document's name.
+  private static func failure(_ error: any Error, _ name: String, _ expected: String) -> DocumentFailure {
+    if let failure = error as? DocumentFailure { return DocumentFailure(name, failure.problem) }
+    let reason = (error as? DecodingError).map { self.reason(of: $0) } ?? "\(error)"
+    return DocumentFailure(name, .notADocument(expected: expected, reason: reason))
   }
 
   private static func reason(of error: DecodingError) -> String {

@@ -154,6 +154,6 @@ package struct CapacitySummary: Sendable {
       text + String(repeating: " ", count: max(0, width - text.count))
     }
     return
-      "trial \(pad("\(trial.number)", 3)) \(pad(trial.purpose.rawValue, 11)) \(pad(what, 16)) \(pad(trial.verdict.rawValue, 8)) \(Unit.perSecond.text(trial.acceptedPerS.rounded())) accepted, lag p99 \(Unit.microseconds.text(Double(trial.sendLagP99Us))), \(trial.behindMs.map { "behind \(fixed($0, 1)) ms, " } ?? "")cpu \(Int(nearest: (trial.cpuCores * 100).rounded())) %\(trial.reasons.isEmpty ? "" : "; \(trial.reasons.joined(separator: "; "))")"
+      "trial \(pad("\(trial.number)", 3)) \(pad(trial.purpose.rawValue, 11)) \(pad(what, 16)) \(pad(trial.verdict.rawValue, 8)) \(Unit.perSecond.text(trial.acceptedPerS.rounded())) accepted, lag p99 \(Unit.microseconds.text(Double(trial.sendLagP99Us))), \(trial.behindMs.map { "behind \(fixed($0, 1)) ms, " } ?? "")cpu \(trial.cpuCores.map { "\(Int(nearest: ($0 * 100).rounded())) %" } ?? "unknown")\(trial.reasons.isEmpty ? "" : "; \(trial.reasons.joined(separator: "; "))")"
   }
 }

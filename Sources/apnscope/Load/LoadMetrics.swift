@@ -11,7 +11,7 @@ extension LoadSnapshot {
     func labelled(_ label: Metric.LabelName, _ counts: [String: Int]) -> [Metric.Sample] {
       counts.sorted { $0.key < $1.key }.map { .init(labels: [label: $0.key], .integer($0.value)) }
     }
-    return feedbackMetrics + [
+    return feedbackMetrics + latencyMetrics + [
       counter("apnscope_load_generated_total", "Notifications taken from the workload.", notifications.generated),
       counter("apnscope_load_accepted_total", "Notifications proven accepted.", notifications.accepted),
       counter("apnscope_load_rejected_total", "Notifications rejected.", notifications.rejected),
@@ -43,6 +43,34 @@ extension LoadSnapshot {
       Metric(
         .gauge, "apnscope_load_phase", help: "1 for the phase that the run is in.",
         samples: Self.phases.map { .init(labels: ["phase": $0], .integer($0 == phase ? 1 : 0)) }),
+    ]
+  }
+
+  /// Latencies of the whole run, as histograms: those of several segments add up.
+  private var latencyMetrics: [Metric] {
+    func histogram(_ name: Metric.Name, _ help: String, _ latency: LatencyBuckets.Latency) -> Metric {
+      let buckets = zip(LatencyBuckets.bounds, latency.upToBounds).map {
+        Metric.Histogram.Bucket(upTo: Double($0) / 1e6, $1)
+      }
+      return Metric(
+        .histogram, name, help: help,
+        .histogram(Metric.Histogram(buckets, sum: latency.sum / 1e6, count: latency.count)))
+    }
+    return [
+      histogram(
+        "apnscope_load_send_lag_seconds", "From when a notification was due to when it was written.",
+        latencies.sendLag),
+      histogram(
+        "apnscope_load_error_seconds", "From the writing of a rejected notification to its error response.",
+        latencies.error),
+      histogram(
+        "apnscope_load_drain_seconds", "From the writing of a marker to its error response.", latencies.drain),
+      histogram(
+        "apnscope_load_recover_seconds", "From an error response until its connection is up again and writes.",
+        latencies.recover),
+      histogram("apnscope_load_tcp_connect_seconds", "From SYN to SYN-ACK.", latencies.tcpConnect),
+      histogram("apnscope_load_tls_handshake_seconds", "Full TLS handshakes.", latencies.tlsHandshake),
+      histogram("apnscope_load_tls_resumed_seconds", "TLS handshakes that resumed a session.", latencies.tlsResumed),
     ]
   }
 

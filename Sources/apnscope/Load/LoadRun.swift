@@ -58,7 +58,6 @@ struct LoadRun {
       }
       throw ExitStatus.unavailable
     }
-    await metrics?.stop()
     var result = outcome.result(environment)
     result.plan = settings.values
     result.labels = command.result.labels
@@ -81,11 +80,13 @@ struct LoadRun {
     try output.check()
     try file?.check()
     try junit?.check()
+    let isInterrupted = stop.wasAsked || page?.wasStopped ?? false
+    await linger(stop)
+    await metrics?.stop()
     if !isLogged { throw ExitStatus.inputOutput }
     if outcome.givenUp != nil, let reason = result.verdict.reasons?.first {
       complain("\(command.target.gateway.address): \(reason)")
     }
-    let isInterrupted = stop.wasAsked || page?.wasStopped ?? false
     if let status = Self.status(of: result, isGivenUp: outcome.givenUp != nil, isInterrupted: isInterrupted) {
       throw status
     }
@@ -170,6 +171,13 @@ struct LoadRun {
       complain("metrics: \(error)")
       throw ExitStatus.unavailable
     }
+  }
+
+  /// Waits for as long as metrics are to be served after the end, or until a signal.
+  private func linger(_ stop: StopSignals) async {
+    guard let time = command.result.metricsLinger?.duration else { return }
+    let end = ContinuousClock.now + time
+    while ContinuousClock.now < end, !stop.wasAsked { try? await Task.sleep(for: .milliseconds(20)) }
   }
 
   private func make(_ plan: LoadPlan) throws -> LoadRunner {

@@ -21,6 +21,9 @@ struct MergeInputs {
   private var lastStarted = ""
   private let most: Int
 
+  /// Kinds of documents of which one in a folder has to be usable. A ledger there is the gateway's.
+  private static let kinds = [RunResult().kind, InspectionDocument.kind]
+
   /// Reports an error and throws an exit code if there is no result, or if a named file is not a load's result.
   ///
   /// - Parameters:
@@ -78,12 +81,11 @@ struct MergeInputs {
     let hasPartial = Paths.exists(partial)
     guard Paths.exists(path) || !hasPartial else { return try add(Self.read(partial), partial, isNamed: isNamed) }
     let data = try Self.read(path)
+    let content = ResultDocument.content(of: data, path)
     // The run was killed while the file was incomplete, or another program wrote it.
-    if hasPartial, case .unreadable = ResultDocument.content(of: data) {
-      return try add(Self.read(partial), partial, isNamed: isNamed)
-    }
+    if hasPartial, case .unreadable = content { return try add(Self.read(partial), partial, isNamed: isNamed) }
     let count = merger.count
-    try add(data, path, isNamed: isNamed)
+    try add(content, of: data, path, isNamed: isNamed)
     guard hasPartial, merger.count > count else { return }
     // A run that ends at this moment removes its partial result.
     guard let later = ResultDocument.resultIfAny(of: partial) else { return }
@@ -109,7 +111,13 @@ struct MergeInputs {
   }
 
   private mutating func add(_ data: Data, _ name: String, isNamed: Bool) throws {
-    switch ResultDocument.content(of: data) {
+    try add(ResultDocument.content(of: data, name), of: data, name, isNamed: isNamed)
+  }
+
+  private mutating func add(
+    _ content: ResultDocument.Content, of data: Data, _ name: String, isNamed: Bool
+  ) throws {
+    switch content {
     case .unreadable(let reason):
       // A file that is named and is whole, but for another command, is a mistake and no part that is missing.
       if isNamed, let kind = FileKind(beginning: data.prefix(4_096)) {
@@ -117,23 +125,23 @@ struct MergeInputs {
         throw ExitStatus.damaged
       }
       miss("\(name) \(reason)")
-    case .document(kind: RunResult().kind): try addResult(data, name)
-    case .document(kind: InspectionDocument.kind):
+    case .result(let result):
       try note(data, name)
-      inspections.append(.init(name, try ResultDocument.inspection(in: data, name)))
-    case .document(kind: Ledger().kind) where isNamed:
+      try add(result, name)
+    case .inspection(let report):
       try note(data, name)
-      ledgers.append((name, try ResultDocument.ledger(in: data, name)))
-    case .document, .foreign:
-      // `result(in:_:)` throws the reason.
-      if isNamed { _ = try ResultDocument.result(in: data, name) }
-      complain("\(name): not a result of 'load' or an inspection; skipped")
+      inspections.append(.init(name, report))
+    case .ledger(let ledger) where isNamed:
+      try note(data, name)
+      ledgers.append((name, ledger))
+    case .unusable(let kind, let failure) where isNamed || Self.kinds.contains(kind):
+      throw failure
+    case .foreign(let failure) where isNamed: throw failure
+    case .ledger, .unusable, .foreign: complain("\(name): not a result of 'load' or an inspection; skipped")
     }
   }
 
-  private mutating func addResult(_ data: Data, _ name: String) throws {
-    try note(data, name)
-    let result = try ResultDocument.result(in: data, name)
+  private mutating func add(_ result: RunResult, _ name: String) throws {
     do {
       try merger.add(.init(name, result))
     } catch {

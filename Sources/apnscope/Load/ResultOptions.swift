@@ -91,6 +91,12 @@ struct ResultOptions: ParsableArguments {
       valueName: "host:port"), transform: ListeningAddress.parse)
   var metrics: ListeningAddress?
 
+  @Option(
+    help: ArgumentHelp(
+      "With --metrics: keep serving for this time after the end, so that the last counts are read too.",
+      valueName: "time"), transform: TimeSpan.parse)
+  var metricsLinger: TimeSpan?
+
   /// The labels by name, with the node's or pod's unless the user gives it; `nil` without any.
   var labels: [String: String]? {
     let places = EnginePlace.labels(in: EngineSegment.variable)
@@ -106,6 +112,7 @@ struct ResultOptions: ParsableArguments {
     guard timeline.value <= 10_000_000 else {
       throw ValidationError("--timeline must be at most 10M (got \(timeline.value)).")
     }
+    if metricsLinger != nil, metrics == nil { throw ValidationError("--metrics-linger needs --metrics.") }
     guard label.count <= RunLabel.most else {
       throw ValidationError("--label can be given \(RunLabel.most) times (got \(label.count)).")
     }

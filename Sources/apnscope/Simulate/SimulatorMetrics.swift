@@ -51,6 +51,9 @@ extension Simulator {
       Metric(.counter, name, help: help, value(count))
     }
     var metrics = [
+      Metric(
+        .gauge, "apnscope_gateway_info", help: "1; its label is the version.",
+        samples: [.init(labels: ["version": Apnscope.version], 1)]),
       counter("apnscope_gateway_connections_total", "TCP connections accepted.", gateway.connections),
       Metric(
         .gauge, "apnscope_gateway_connections_open", help: "Connections that are open.", value(open.gateway)),

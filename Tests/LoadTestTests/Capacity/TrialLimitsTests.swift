@@ -27,6 +27,29 @@ struct TrialLimitsTests {
     #expect(judged { $0.cpuCores = 0.99 }.reasons.isEmpty)
   }
 
+  @Test("Processor time that was not measured is absent, and no reason", arguments: [0.5, 3.0])
+  func unmeasuredProcessor(seconds: Double) {
+    var result = RunResult()
+    for name in [RunPhase.connect, .warmUp, .measured] {
+      var phase = RunResult.Phase()
+      (phase.name, phase.seconds) = (name, name == .measured ? seconds : 0.25)
+      result.phases.append(phase)
+    }
+    result.rates.writtenPerS = 1_000
+    result.series = (0..<Int(seconds + 1)).map { second in
+      var sample = RunResult.Sample()
+      (sample.tS, sample.cpu) = (Double(second), 0.75)
+      return sample
+    }
+    var trial = CapacityTrial(result, of: LoadPlan())
+    // Whole seconds after the first half, which is no part of what is measured.
+    #expect(trial.cpuCores == (seconds < 1 ? nil : 0.75))
+    #expect(trial.cpuPerNotificationUs == (seconds < 1 ? nil : 750))
+    trial.availableCores = 1
+    TrialLimits().judge(&trial)
+    #expect(!trial.reasons.contains { $0.contains("processor") })
+  }
+
   private static let breaches: [(change: @Sendable (inout CapacityTrial) -> Void, reason: String)] = [
     ({ $0.sendLagP99Us = 50_001 }, "send lag"), ({ $0.backlogPerS = 5.1 }, "backlog"),
     // Half a step of 12 s.

@@ -76,6 +76,14 @@ struct CapacityAnalysisTests {
     #expect(analysis.warnings.isEmpty)
   }
 
+  @Test("Processor time that was not measured is shown as such, and never as 0")
+  func unmeasuredProcessor() {
+    var trial = Self.trial(.search, rate: 9_000, offered: 9_000)
+    #expect(CapacitySummary.line(trial).contains(", cpu unknown"))
+    trial.cpuCores = 0.426
+    #expect(CapacitySummary.line(trial).contains(", cpu 43 %"))
+  }
+
   @Test("A campaign's arithmetic: 18 million in ten minutes at 9,000/s a connection")
   func campaign() throws {
     var document = Self.document
