@@ -363,3 +363,10 @@ if let names = Context.environment["APNSCOPE_TEST_TARGETS"] {
     (target.type == .test || target.name.hasSuffix("Example")) && !wanted.contains(target.name)
   }
 }
+
+// `Scripts/test --all` sets it: the sources are optimised, and the tests are not, which are most of what is compiled.
+if Context.environment["APNSCOPE_OPTIMIZED"] != nil {
+  for target in package.targets where target.type == .test || target.name == "TestSupport" {
+    target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(["-Onone"])]
+  }
+}
