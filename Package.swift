@@ -220,7 +220,7 @@ let package = Package(
     .testTarget(
       name: "GatewayExampleTests",
       dependencies: [
-        "BinaryProtocol", "Bytes", "GatewayControl", "GatewaySimulator",
+        "BinaryProtocol", "Bytes", "GatewayControl", "GatewaySimulator", "HTTP2",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Gateway", packageAccess: false),
     .testTarget(

@@ -1,28 +1,31 @@
-import Foundation
+import Bytes
 import GatewayControl
 import GatewaySimulator
+import HTTP2
+import NIOCore
+import NIOPosix
 import Testing
 
 /// The HTTP/2 provider API in your own test: it answers as APNs does, fails as you tell it, and knows what came.
 @Suite("A sender over HTTP/2")
 struct HTTP2SenderTests {
-  @Test(
-    "One notification is refused and another one rejected, and the gateway has seen all", .enabled(if: Sender.isThere))
+  @Test("One notification is refused and another one rejected, and the gateway has seen all")
   func rejection() async throws {
     var options = SimulatorOptions()
     (options.gateway, options.feedback) = (nil, nil)
     // In cleartext; `HTTP2Service.tls` takes a TLSContext, `trust` and `providerKeys` verify provider tokens.
     options.http2 = HTTP2Service(address: .init(host: "127.0.0.1", port: 0))
     let gateway = try await ObservedGateway.start(options)
-    let sender = Sender(address: "\(try #require(gateway.simulator.http2))")
+    let place = try #require(gateway.simulator.http2)
+    let sender = HTTP2Sender(host: place.host, port: place.port)
 
     try await gateway.simulator.disturb(HTTP2Fault("answer,status=503,token=bb,times=1"))
-    #expect(try await sender.push("Hello", to: "aa") == 200)
-    #expect(try await sender.push("Hello", to: "bb") == 503)
+    #expect(try await sender.push("Hello", to: "aa") == "200")
+    #expect(try await sender.push("Hello", to: "bb") == "503")
     // Sent again, as a sender should.
-    #expect(try await sender.push("Hello", to: "bb") == 200)
+    #expect(try await sender.push("Hello", to: "bb") == "200")
     try await gateway.simulator.setDevices([([0xcc], .uninstalled)])
-    #expect(try await sender.push("Hello", to: "cc") == 410)
+    #expect(try await sender.push("Hello", to: "cc") == "410")
 
     let received = try await gateway.waitForNotifications(4, within: .seconds(10))
     #expect(received.notifications.map(\.token) == [[0xaa], [0xbb], [0xbb], [0xcc]])
@@ -33,26 +36,55 @@ struct HTTP2SenderTests {
   }
 }
 
-/// Your sender: this one is curl.
-struct Sender {
-  var address: String
+/// Your sender: this one makes a connection for each notification.
+struct HTTP2Sender {
+  var host: String
+  var port: Int
 
-  private static let curl = URL(filePath: "/usr/bin/curl")
-  static var isThere: Bool { FileManager.default.isExecutableFile(atPath: curl.path) }
+  /// The status of the answer; `nil`: there was none.
+  func push(_ alert: String, to token: String) async throws -> String? {
+    var (encoder, block, request) = (HPACKEncoder(), ByteWriter(), ByteWriter())
+    for (name, value) in [
+      (":method", "POST"), (":scheme", "http"), (":path", "/3/device/\(token)"), (":authority", host),
+      ("apns-topic", "com.example.app"), ("apns-push-type", "alert"),
+    ] {
+      encoder.write(Array(name.utf8).rawBytes, Array(value.utf8).rawBytes, to: &block)
+    }
+    request.write(Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8).rawBytes)
+    request.writeSettings([])
+    request.writeFrame(.headers, flags: .endHeaders, stream: 1, block.bytes)
+    request.writeFrame(
+      .data, flags: .endStream, stream: 1, Array(#"{"aps":{"alert":"\#(alert)"}}"#.utf8).rawBytes)
+    let written = ByteBuffer(bytes: Array(copying: request.bytes))
+    let channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+      .connect(host: host, port: port) { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+        }
+      }
+    return try await channel.executeThenClose { inbound, outbound in
+      try await outbound.write(written)
+      var received: [UInt8] = []
+      for try await bytes in inbound {
+        received += bytes.readableBytesView
+        if let status = Self.status(in: received) { return status }
+      }
+      return nil
+    }
+  }
 
-  /// The status of the answer.
-  @concurrent func push(_ alert: String, to token: String) async throws -> Int? {
-    let (process, output) = (Process(), Pipe())
-    process.executableURL = Self.curl
-    process.arguments = [
-      "--silent", "--max-time", "30", "--output", "/dev/null", "--write-out", "%{http_code}", "--http2-prior-knowledge",
-      "--header", "apns-topic: com.example.app", "--header", "apns-push-type: alert",
-      "--data", #"{"aps":{"alert":"\#(alert)"}}"#, "http://\(address)/3/device/\(token)",
-    ]
-    process.standardOutput = output
-    try process.run()
-    let text = try output.fileHandleForReading.readToEnd() ?? Data()
-    process.waitUntilExit()
-    return Int(String(decoding: text, as: UTF8.self))
+  /// `:status` of the first answer, which is its first field.
+  private static func status(in received: [UInt8]) -> String? {
+    var start = 0
+    while let header = FrameHeader(parsing: received.rawBytes.extracting(start..<received.count)) {
+      let payload = start + header.frameLength - header.payloadLength
+      start += header.frameLength
+      guard start <= received.count else { return nil }
+      guard header.type == .headers else { continue }
+      var (decoder, fields) = (HPACKDecoder(), FieldList())
+      guard decoder.decode(received.rawBytes.extracting(payload..<start), into: &fields) == nil else { return nil }
+      return fields.fields.first.map { String(decoding: Array(copying: fields.value(of: $0)), as: UTF8.self) }
+    }
+    return nil
   }
 }
