@@ -43,7 +43,9 @@ struct HTTP2Sender {
 
   /// The status of the answer; `nil`: there was none.
   func push(_ alert: String, to token: String) async throws -> String? {
-    var (encoder, block, request) = (HPACKEncoder(), ByteWriter(), ByteWriter())
+    var encoder = HPACKEncoder()
+    var block = ByteWriter()
+    var request = ByteWriter()
     for (name, value) in [
       (":method", "POST"), (":scheme", "http"), (":path", "/3/device/\(token)"), (":authority", host),
       ("apns-topic", "com.example.app"), ("apns-push-type", "alert"),
