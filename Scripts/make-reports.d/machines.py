@@ -224,7 +224,7 @@ def page(binary):
     yield ""
     yield (
         f"A result has {one / 1024:.0f} KiB here and takes {cpu * 1e3:.1f} ms of processor time. Most of that is reading "
-        "its histograms, so that a result of more different latencies takes longer. "
+        "the document, so that a result of more different latencies takes longer. "
         f"Between 1,000 and 10,000 results memory grows by {growth / 1024:.1f} KiB for each.")
     yield ""
     yield (
@@ -235,8 +235,8 @@ def page(binary):
     yield "## What each number of machines gives, computed"
     yield ""
     yield (
-        f"Of this host: ports {first} to {last} for connections to one address of a gateway, {grouped(files)} files for a process "
-        f"(`ulimit -Hn`), {mib(system)} of memory. A load without TLS on {grouped(few)} and on {grouped(many)} connections took "
+        f"Of this host: ports {first} to {last} for connections to one address of a gateway, {grouped(files)} files for a process (its "
+        f"hard limit), {mib(system)} of memory. A load without TLS on {grouped(few)} and on {grouped(many)} connections took "
         f"{mib(memory[few])} and {mib(memory[many])}: {per_connection / 1024:.1f} KiB for each connection; "
         "[idle](../bench/idle.txt) has what TLS adds at the gateway's side.")
     yield ""
@@ -257,8 +257,8 @@ def page(binary):
     yield (
         f"With starts that are spread evenly, rates of the whole are given up to a spread of {low:.2f} s, and no longer at "
         f"{high:.2f} s, of {SECONDS} s: all have to measure together for nine tenths of the shortest. For a minute "
-        f"that is 6 s. Times by the second, as in series, need clocks that differ by less than half a second, "
-        "whatever the length is; `merge --ledger` tells how far they differ.")
+        f"that is 6 s. Clocks that are wrong are such a spread as well, and spread the times of series, whatever the length is: "
+        "`merge --ledger` tells how far they differ, and warns from half a second on.")
     yield ""
     yield "## The next limit, computed"
     yield ""

@@ -53,6 +53,22 @@ struct MergerTests {
     #expect(merged.labels == (parts.count == 1 ? parts[0].result.labels : ["branch": "main"]))
   }
 
+  @Test("Of parts that began at the same time, the host decides which is the first, and then the name")
+  func hosts() throws {
+    var random = SeededGenerator(seed: 5)
+    var part = Self.parts(&random, 1)[0]
+    var parts: [RunResult.Part] = []
+    for (host, name) in [("z", "a.json"), ("y", "b.json"), ("y", "c.json")] {
+      (part.name, part.result.environment.host, part.result.warnings) = (name, host, ["of \(name)"])
+      parts.append(part)
+    }
+    for parts in [parts, parts.reversed(), [parts[1], parts[0], parts[2]]] {
+      let merged = try Self.merge(parts)
+      #expect(merged.environment.host == "y" && merged.environment.hosts == ["y", "z"])
+      #expect(merged.warnings.prefix(3) == ["b.json: of b.json", "c.json: of c.json", "a.json: of a.json"])
+    }
+  }
+
   @Test("Merging merged results is merging all, but for sums of fractions", arguments: seeds(6, of: 60))
   func steps(seed: UInt64) throws {
     var random = SeededGenerator(seed: seed)
