@@ -363,6 +363,43 @@ struct ProviderGatewayTests {
     #expect(counts.incomplete == 0)
   }
 
+  @Test("A topic has letters, digits, full stops, hyphens and underscores, up to 255, and nothing beside them")
+  func topicCharacters() {
+    for text in ["a", "z", "A", "Z", "0", "9", ".", "-", "_", String(repeating: "a", count: 255)] {
+      #expect(ProviderGateway.isTopic(Array(text.utf8)), "\(text)")
+    }
+    for text in ["`", "{", "@", "[", "/", ":", ",", " ", String(repeating: "a", count: 256)] {
+      #expect(!ProviderGateway.isTopic(Array(text.utf8)), "\(text)")
+    }
+  }
+
+  @Test("Answers are counted by their status") func answers() {
+    let conversation = HTTP2Conversation()
+    for _ in 0..<2 { conversation.push() }
+    for _ in 0..<3 { conversation.push(["apns-priority": "7"]) }
+    conversation.push([":path": "/other"])
+    let counts = conversation.takeCounts()
+    #expect(counts.successes == 2)
+    #expect(counts.answers == [400: 3, 404: 1])
+  }
+
+  @Test("A request above the limit on streams counts by its path") func refused() {
+    let conversation = HTTP2Conversation { $0.session.streamLimit = 1 }
+    conversation.begin()
+    #expect(conversation.push().isReset)
+    #expect(conversation.push([":path": "/other", "apns-topic": nil, "apns-push-type": nil]).isReset)
+    let counts = conversation.takeCounts()
+    #expect((counts.received, counts.discarded, counts.otherRequests) == (1, 1, 1))
+  }
+
+  @Test("A token may be a minute ahead of the gateway's clock") func skew() throws {
+    let key = try SigningKey()
+    for (ahead, status) in [(60, 200), (61, 403)] as [(Int64, Int)] {
+      let token = try key.token(issuedAt: "\(Self.second + ahead)")
+      #expect(try Self.trusting(key).push(["authorization": token]).status == status)
+    }
+  }
+
   @Test("Topics of a connection have a limit") func topics() {
     let conversation = HTTP2Conversation { $0.maximumTopics = 2 }
     #expect((0..<3).map { conversation.push(["apns-topic": "t\($0)"]).status } == [200, 200, 503])
