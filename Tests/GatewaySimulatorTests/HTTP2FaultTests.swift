@@ -304,6 +304,11 @@ struct HTTP2FaultTests {
     #expect(over.nextDue == nil)
     let within = try self.conversation("streams,limit=5,every=10s,until=11s")
     #expect(within.nextDue == .seconds(10))
+    // The earliest of all that waits.
+    let both = try self.conversation("delay,time=10s", "goaway,every=30s", "streams,every=20s")
+    #expect(both.nextDue == .seconds(20))
+    both.push()
+    #expect(both.nextDue == .seconds(10))
   }
 
   @Test("GOAWAY comes by the clock, too, once a period or when nothing has come for a time") func goAwayByTime() throws
