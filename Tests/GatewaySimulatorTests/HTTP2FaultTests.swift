@@ -280,6 +280,37 @@ struct HTTP2FaultTests {
     expectBalance(answered)
   }
 
+  @Test("After GOAWAY no fault says another one") func oneGoAway() throws {
+    let conversation = try conversation("goaway")
+    for _ in 0..<2 { conversation.begin() }
+    for stream: UInt32 in [1, 3] {
+      var writer = ByteWriter()
+      writer.writeFrame(.data, flags: .endStream, stream: stream, Array("{}".utf8).rawBytes)
+      conversation.send(Array(copying: writer.bytes))
+    }
+    #expect(conversation.goAways.map(\.last) == [3])
+    #expect(conversation.answered == [1, 3] && conversation.takeCounts().faults == ["goaway": 1])
+  }
+
+  @Test("A fault of time hits the connection at its time, no notification, and nothing when its own time is over")
+  func ofTime() throws {
+    let conversation = try conversation("streams,limit=5,every=1s")
+    conversation.now += 2_000
+    conversation.push()
+    #expect(conversation.limits == [1_000])
+    conversation.pass(.zero)
+    #expect(conversation.limits == [1_000, 5])
+    let over = try self.conversation("streams,limit=5,every=10s,until=10s")
+    #expect(over.nextDue == nil)
+    let within = try self.conversation("streams,limit=5,every=10s,until=11s")
+    #expect(within.nextDue == .seconds(10))
+    // The earliest of all that waits.
+    let both = try self.conversation("delay,time=10s", "goaway,every=30s", "streams,every=20s")
+    #expect(both.nextDue == .seconds(20))
+    both.push()
+    #expect(both.nextDue == .seconds(10))
+  }
+
   @Test("GOAWAY comes by the clock, too, once a period or when nothing has come for a time") func goAwayByTime() throws
   {
     for fault in ["goaway,every=30s", "goaway,idle=30s"] {

@@ -373,7 +373,45 @@ struct ProviderGatewayTests {
     }
   }
 
+  @Test("As many tokens are remembered as are allowed, and told of again when they were forgotten") func forgotten()
+    throws
+  {
+    let key = try SigningKey()
+    let conversation = try Self.trusting(key) {
+      $0.maximumTokens = 2
+      $0.rules.checksRenewal = false
+    }
+    let tokens = try (0..<3).map { try key.token(issuedAt: "\(Self.second + Int64($0))") }
+    for number in [0, 1, 0, 1] { conversation.push(["authorization": tokens[number]]) }
+    #expect(conversation.tokens.count == 2)
+    for number in [2, 0] { conversation.push(["authorization": tokens[number]]) }
+    #expect(conversation.tokens.count == 4)
+  }
+
+  @Test("The ledger lists each token once, with its age at first, up to a limit") func book() throws {
+    let key = try SigningKey()
+    let conversation = try Self.trusting(key) { $0.rules.checksRenewal = false }
+    for number in 0..<2 {
+      conversation.push(["authorization": try key.token(issuedAt: "\(Self.second + Int64(number))")])
+    }
+    let book = ProviderTokenBook(limit: 1)
+    for (place, seconds) in [(0, 30), (0, 40), (1, 50)] as [(Int, Int64)] {
+      book.add(conversation.tokens[place], now: (Self.second + seconds) * 1_000_000_000)
+    }
+    book.addRenewals(2)
+    #expect(book.all.tokens.map(\.ageS) == [30] && book.all.tokens.map(\.connections) == [2])
+    #expect(book.all.omitted == 1 && book.all.renewals == 2)
+  }
+
   // MARK: devices and rules of --reject
+
+  @Test("A rule by probability draws for each topic by itself") func drawnByTopic() {
+    var behavior = Behavior()
+    behavior.rejections = [Behavior.RejectionRule(.probability(0.5))]
+    let conversation = HTTP2Conversation(behavior: behavior)
+    let statuses = ["a", "b"].map { topic in (0..<40).map { _ in conversation.push(["apns-topic": topic]).status } }
+    #expect(statuses[0] != statuses[1])
+  }
 
   @Test("Devices: offline ones wait, unknown ones are rejected, uninstalled ones have a time") func devices() throws {
     let tokens = (1...3).map { [UInt8](repeating: UInt8($0), count: 32) }
@@ -470,6 +508,54 @@ struct ProviderGatewayTests {
     #expect(counts.rejected == [.badPriority: 1])
     #expect(counts.unanswered == 1)
     #expect(counts.incomplete == 0)
+  }
+
+  @Test("A topic has letters, digits, full stops, hyphens and underscores, up to 255, and nothing beside them")
+  func topicCharacters() {
+    for text in ["a", "z", "A", "Z", "0", "9", ".", "-", "_", String(repeating: "a", count: 255)] {
+      #expect(ProviderGateway.isTopic(Array(text.utf8)), "\(text)")
+    }
+    for text in ["`", "{", "@", "[", "/", ":", ",", " ", String(repeating: "a", count: 256)] {
+      #expect(!ProviderGateway.isTopic(Array(text.utf8)), "\(text)")
+    }
+  }
+
+  @Test("Made identifiers are UUIDs of version 4 in upper case, of all digits, each another one") func identifiers() {
+    let conversation = HTTP2Conversation()
+    let made = (0..<200).compactMap { _ in conversation.push().fields["apns-id"] }
+    #expect(Set(made).count == 200)
+    let form = /[0-9A-F]{8}-[0-9A-F]{4}-4[0-9A-F]{3}-[89AB][0-9A-F]{3}-[0-9A-F]{12}/
+    #expect(made.allSatisfy { $0.wholeMatch(of: form) != nil })
+    for place in [0, 7, 9, 12, 15, 17, 20, 22, 24, 35] {
+      #expect(Set(made.map { Array($0)[place] }).count == 16, "at \(place)")
+    }
+  }
+
+  @Test("Answers are counted by their status") func answers() {
+    let conversation = HTTP2Conversation()
+    for _ in 0..<2 { conversation.push() }
+    for _ in 0..<3 { conversation.push(["apns-priority": "7"]) }
+    conversation.push([":path": "/other"])
+    let counts = conversation.takeCounts()
+    #expect(counts.successes == 2)
+    #expect(counts.answers == [400: 3, 404: 1])
+  }
+
+  @Test("A request above the limit on streams counts by its path") func refused() {
+    let conversation = HTTP2Conversation { $0.session.streamLimit = 1 }
+    conversation.begin()
+    #expect(conversation.push().isReset)
+    #expect(conversation.push([":path": "/other", "apns-topic": nil, "apns-push-type": nil]).isReset)
+    let counts = conversation.takeCounts()
+    #expect((counts.received, counts.discarded, counts.otherRequests) == (1, 1, 1))
+  }
+
+  @Test("A token may be a minute ahead of the gateway's clock") func skew() throws {
+    let key = try SigningKey()
+    for (ahead, status) in [(60, 200), (61, 403)] as [(Int64, Int)] {
+      let token = try key.token(issuedAt: "\(Self.second + ahead)")
+      #expect(try Self.trusting(key).push(["authorization": token]).status == status)
+    }
   }
 
   @Test("Topics of a connection have a limit") func topics() {

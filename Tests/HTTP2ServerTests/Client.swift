@@ -144,6 +144,7 @@ final class Pair {
 
   var hasFailed: Bool { session.hasFailed }
   var isDrained: Bool { session.isDrained }
+  var hasSaidGoAway: Bool { session.hasSaidGoAway }
   var openStreams: Int { session.openStreams }
   var counts: ServerCounts { session.counts }
 

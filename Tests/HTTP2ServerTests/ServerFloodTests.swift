@@ -88,10 +88,14 @@ struct ServerFloodTests {
   @Test("Answers justify no more WINDOW_UPDATE than may come at once") func savedUpdates() {
     let pair = Pair(Self.options())
     pair.answer = (400, [1])
+    Self.send(.windowUpdates, 0, pair)
     for stream in stride(from: UInt32(1), to: 201, by: 2) { pair.request(stream) }
     for number in 0..<10 { Self.send(.windowUpdates, number, pair) }
+    // One answer justifies two.
+    pair.request(201)
+    for number in 0..<2 { Self.send(.windowUpdates, number, pair) }
     #expect(!pair.hasFailed)
-    Self.send(.windowUpdates, 10, pair)
+    Self.send(.windowUpdates, 2, pair)
     #expect(pair.events.last == .failed(.flood(.windowUpdates)))
   }
 

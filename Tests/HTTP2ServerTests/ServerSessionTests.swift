@@ -57,7 +57,7 @@ struct ServerSessionTests {
 
   @Test(
     "Every status of three digits is written as such",
-    arguments: [200, 204, 304, 400, 403, 404, 405, 410, 413, 429, 500, 503])
+    arguments: [200, 204, 206, 304, 400, 403, 404, 405, 410, 413, 429, 500, 503])
   func statuses(status: Int) {
     let pair = Pair()
     pair.answer = (status, [])
@@ -138,6 +138,35 @@ struct ServerSessionTests {
     pair.request(1)
     pair.frame(.ping, [], 1, [UInt8](repeating: 0, count: 8))
     #expect(pair.session.answer(0, status: 200) == 0 && pair.session.output.count == 0)
+    #expect(pair.hasSaidGoAway && pair.isDrained)
+    let more: [UInt8] = [1, 2, 3]
+    var offset = 0
+    #expect(pair.session.next(more.rawBytes, &offset, second: 0) == nil && offset == 3)
+  }
+
+  @Test("What is not sent yet is kept when memory is given back") func keptOutput() {
+    let pair = Pair()
+    pair.session.goAway(lastStream: 0)
+    pair.session.freeSpare()
+    pair.flush()
+    #expect(pair.seen.goAways.map(\.last) == [0])
+    #expect(pair.hasSaidGoAway)
+  }
+
+  @Test("Many streams that are reset while they wait leave the line to the others") func longLine() {
+    var options = ServerOptions()
+    (options.streamLimit, options.floods.resets) = (5_000, Allowance(burst: 5_000, perSecond: 0))
+    let pair = Pair(options)
+    pair.answer = (400, [UInt8](repeating: 1, count: 65_535))
+    pair.request(1)
+    pair.answer = (400, [1])
+    let streams = Array(stride(from: UInt32(3), to: 3_003, by: 2))
+    for stream in streams { pair.request(stream) }
+    for stream in streams.prefix(1_400) { pair.send { $0.writeReset(.cancel, stream: stream) } }
+    pair.send { $0.writeWindowUpdate(99) }
+    #expect(pair.seen.ended == Set([1] + streams.suffix(100).prefix(99)))
+    pair.send { $0.writeWindowUpdate(1) }
+    #expect(pair.seen.ended.count == 101 && pair.openStreams == 0)
   }
 
   // MARK: windows
@@ -203,6 +232,7 @@ struct ServerSessionTests {
       #expect(pair.frames(.windowUpdate).filter { $0.header.stream == 0 }.count == round - 1)
       pair.data(1, [1], ends: false)
       #expect(pair.frames(.windowUpdate).filter { $0.header.stream == 0 }.map(\.payload).last == [0, 0, 0x80, 0])
+      #expect(pair.counts.windowUpdatesSent == pair.frames(.windowUpdate).count)
     }
   }
 
