@@ -223,6 +223,15 @@ struct MergeCommandTests {
         #expect(outcome.output == "")
         #expect(outcome.errors.contains(file) && outcome.errors.contains(reason), "\(outcome.errors)")
       }
+      // In a folder, what is of a load and cannot be used is no file of somebody else that is left out.
+      for (file, status) in [("schema.json", 65), ("key.json", 65), ("kind.json", 0), ("list.json", 0)]
+        as [(String, Int32)]
+      {
+        let outcome = try command.shell(
+          "rm -rf folder; mkdir folder; cp good.json \(file) folder; exec \"$apnscope\" merge folder")
+        #expect(outcome.status == status && outcome.errors.contains(file), "\(file): \(outcome.errors)")
+        #expect(outcome.errors.contains("skipped") == (status == 0), "\(file): \(outcome.errors)")
+      }
       #expect(try command.run("merge").status == 64)
       #expect(try command.run("merge", "good.json", "--output", "no/where.json").status == 74)
       #expect(try command.run("merge", "good.json").status == 0)
