@@ -45,7 +45,7 @@ bench() {
   rm -f "$work/ready" "$work/ledger.json"
   "$release_folder/apnscope" simulate --http2 127.0.0.1:0 --trust any --identity "$identity" --metrics 127.0.0.1:0 \
     --ready-file "$work/ready" --ledger "$work/ledger.json" --reject every=700,reason=TooManyRequests --devices-offline 20% \
-    --devices-uninstalled 1% --online-after 5s "${options[@]}" > "$work/server.out" 2> "$work/server.err" &
+    --devices-uninstalled 1% --devices-online-after 5s "${options[@]}" > "$work/server.out" 2> "$work/server.err" &
   server=$!
   for ((attempt = 0; attempt < 200; attempt++)); do
     port=$(sed -n 's/^http2 .*://p' "$work/ready" 2> /dev/null || true)
