@@ -55,7 +55,7 @@ bench() {
     sleep 0.05
   done
   awk -v port="$port" -v devices="$devices" \
-    'BEGIN { for (i = 0; i < devices; i++) printf "https://127.0.0.1:%d/3/device/%064x\n", port, i * 2654435761 }' > "$work/urls"
+    'BEGIN { for (i = 0; i < devices; i++) printf "https://127.0.0.1:%d/3/device/%064x\n", port, i }' > "$work/urls"
   printf '{"aps":{"alert":{"title":"Gate","body":"%s"},"badge":3}}' "$(printf 'x%.0s' {1..80})" > "$work/body"
   echo "simulate --http2, TLS 1.3, $rate requests/s over $connections connections that are new each minute, $devices device" \
     "tokens, a fifth of the devices offline for 5 s; for $minutes minutes"
