@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewaySimulator
 
-/// The provider API on several event loops, changed by the test's thread while connections push: also run by Scripts/races.
+/// The provider API on several event loops, changed by the test's thread while connections push.
 @Suite("HTTP/2 on several loops", .waiting)
 struct HTTP2LoopsTests {
   /// One provider's connection, which numbers its devices.
