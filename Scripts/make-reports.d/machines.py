@@ -202,7 +202,7 @@ def page(binary):
     yield "# Past this machine"
     yield ""
     yield (
-        f"What is to be expected of a load from 1, 10, 100, 1,000 and 10,000 machines. The machines are made up: a load of "
+        f"Measurements and estimates for a load from 1, 10, 100, 1,000 and 10,000 machines. The machines are made up: a load of "
         f"{RATE}/s on {CONNECTIONS} connections was run once, for {SECONDS} s, and its result was written again for each "
         "machine, with its part of the stream, its host and its start. They were really merged, and what is in the merged "
         "result was held against the sum. What cannot be run on one host is computed, and says so. Made by "

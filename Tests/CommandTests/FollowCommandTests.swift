@@ -147,7 +147,7 @@ struct FollowCommandTests {
     arguments: [1, 3, 16], ["plain-error.pcap", "ipv6-unknown-port.pcap", "known-bad-and-errors.pcap"])
   func shares(count: Int, name: String) throws {
     func told(_ outcome: Outcome) -> [String] {
-      // What has no token is in no share.
+      // Notifications without a token are in no share.
       outcome.lines.filter {
         ($0.contains(#""type":"notification_story""#) || $0.contains(#""type":"token""#))
           && !$0.contains(#""token":"""#)

@@ -432,7 +432,8 @@ struct SimulateHTTP2Tests {
     }
   }
 
-  @Test("A client that does not read is read no further, and costs others nothing") func unreadAnswers() throws {
+  @Test("A client that does not read is read no further, and others are answered meanwhile") func unreadAnswers() throws
+  {
     try Command.inFolder { command in
       let service = try Service(["--plain", "--http2-limit", "pings=100000000", "--for", "100s"], in: command)
       let client = try PlainClient(service.port)

@@ -17,8 +17,8 @@ public struct OfflineStore: Sendable {
     public var maximumAge: Int64
     /// The most notifications that are stored; above, the oldest is dropped.
     package private(set) var maximumNotifications: Int
-    /// The most bytes of tokens, payloads and collapse identifiers that are stored; above, the oldest notifications are dropped. Each needs
-    /// about 250 bytes more.
+    /// The most bytes of tokens, payloads and collapse identifiers that are stored; above, the oldest notifications are
+    /// dropped. Each needs about 250 bytes more, and one with a collapse identifier more than that.
     public var maximumBytes: Int
 
     public init(

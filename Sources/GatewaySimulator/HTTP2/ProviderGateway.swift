@@ -79,7 +79,7 @@ struct ProviderGateway: ~Copyable {
     var name: String
     /// The type that its end belongs to.
     var end: PushType?
-    /// What payloads are judged by.
+    /// The kind of topic by which payloads are judged.
     var kind: PayloadTopic
     var decider: PushDecider
   }

@@ -63,7 +63,7 @@ package enum ResultDocument {
     return document.report
   }
 
-  /// What some bytes are.
+  /// The document that some bytes hold, or the reason why they hold none.
   package enum Content {
     case result(RunResult)
     case inspection(InspectionReport)

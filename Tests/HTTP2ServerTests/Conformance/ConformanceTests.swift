@@ -9,7 +9,7 @@ import Testing
 struct ConformanceTests {
   static let all = connection + frames + streams + frameTypes + settings + windows + messages
 
-  @Test("What the RFC requires of a server", arguments: all) func requirement(requirement: Requirement) {
+  @Test("Each requirement of the RFC on a server is met", arguments: all) func requirement(requirement: Requirement) {
     requirement.check()
   }
 

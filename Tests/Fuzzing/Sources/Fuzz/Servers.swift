@@ -209,7 +209,7 @@ private struct ServerTalk: ~Copyable {
   }
 }
 
-/// What an observer of both directions sees.
+/// The frames and violations that a reader of both directions sees.
 private struct ServedObservation: ConnectionHandler {
   var violations: [Violation] = []
   var (settings, acknowledgements) = (0, 0)
