@@ -7,24 +7,6 @@
 idle_connections=${BENCH_CONNECTIONS:-10000}
 identity=$work/identity
 topic=com.example.app
-server=
-client=
-
-stop_processes() {
-  local process
-  for process in $client $server; do kill -TERM "$process" 2> /dev/null || true; done
-  for process in $client $server; do wait "$process" 2> /dev/null || true; done
-  client=
-  server=
-}
-trap stop_processes EXIT
-
-fail() {
-  echo "bench: $1" >&2
-  tail -n 5 "$work/server.err" "$work/client.err" >&2 || true
-  exit 1
-}
-
 # Waits until a file has a line that matches, and prints what the pattern's group holds.
 wait_for() {
   local attempt found

@@ -17,26 +17,6 @@ identity=$work/identity
 topic=com.example.app
 # All differ; with an index of seven digits they have 189 bytes.
 template='{"aps":{"alert":{"title":"Harbour","body":"Ferry {index} leaves in ten minutes"},"badge":1,"sound":"default"},"id":"{random:71}"}'
-server=
-client=
-
-stop_process() {
-  [[ -n $1 ]] || return 0
-  kill -TERM "$1" 2> /dev/null || true
-  wait "$1" || true
-}
-stop_server() {
-  stop_process "$server"
-  server=
-}
-trap 'stop_process "$client"; stop_server' EXIT
-
-fail() {
-  echo "bench: $1" >&2
-  tail -n 5 "$work/server.err" "$work/client.err" >&2 || true
-  exit 1
-}
-
 # Starts a server that prints "gateway HOST:PORT" when it can be connected to, and sets `address`.
 start_server() {
   local attempt

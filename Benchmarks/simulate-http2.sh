@@ -14,21 +14,6 @@ path=/3/device/$token
 identity=$work/identity
 topic=com.example.app
 ticks_per_second=$(getconf CLK_TCK)
-server=
-
-stop_server() {
-  [[ -n $server ]] || return 0
-  kill -TERM "$server" 2> /dev/null || true
-  wait "$server" 2> /dev/null || true
-  server=
-}
-trap stop_server EXIT
-
-fail() {
-  echo "bench: $1" >&2
-  tail -n 5 "$work/server.err" >&2 || true
-  exit 1
-}
 
 # User and system time of the server so far, in clock ticks, of threads that have ended too.
 ticks() { sed 's/.*) //' "/proc/$server/stat" | cut -d ' ' -f 12,13 | { read -r user system; echo $((user + system)); }; }

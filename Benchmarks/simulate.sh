@@ -11,15 +11,6 @@ notifications=${BENCH_NOTIFICATIONS:-8000000}
 identity=$work/identity
 topic=com.example.app
 ticks_per_second=$(getconf CLK_TCK)
-server=
-
-stop_server() {
-  [[ -n $server ]] || return 0
-  kill -TERM "$server" 2> /dev/null || true
-  wait "$server" || true
-  server=
-}
-trap stop_server EXIT
 
 # Both print "gateway HOST:PORT" when they can be connected to.
 start_sink() {
@@ -37,12 +28,6 @@ start_simulate() {
 start_records() { start_simulate --records /dev/null; }
 start_verdict() { start_simulate --verdict; }
 start_control() { start_simulate --control 127.0.0.1:0; }
-
-fail() {
-  echo "bench: $1" >&2
-  tail -n 5 "$work/server.err" >&2 || true
-  exit 1
-}
 
 # Sets `address`.
 wait_for_address() {

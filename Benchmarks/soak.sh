@@ -12,21 +12,6 @@ connections=8
 devices=50000
 identity=$work/identity
 topic=com.example.app
-server=
-
-stop_server() {
-  [[ -n $server ]] || return 0
-  kill -TERM "$server" 2> /dev/null || true
-  wait "$server" 2> /dev/null || true
-  server=
-}
-trap stop_server EXIT
-
-fail() {
-  echo "bench: $1" >&2
-  tail -n 5 "$work/server.err" >&2 || true
-  exit 1
-}
 
 resident_kib() { awk '/^VmRSS/ { print $2 }' "/proc/$server/status"; }
 # By its names and labels, as `simulate --metrics` serves it: the sum of all that begin so.
