@@ -7,8 +7,9 @@ let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strict
 
 /// Imports go down only: command (apnscope), control (GatewayControl), joined (Pipeline, GatewayRecords), jobs (Dissection,
 /// Analysis, LoadTest, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
-/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, HTTP2Server, Payload,
-/// Measurement, OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2), ground (Bytes).
+/// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, HTTP2Server,
+/// DeviceProtocol, Payload, Measurement, OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2),
+/// ground (Bytes).
 let package = Package(
   name: "apnscope",
   products: [
@@ -17,6 +18,7 @@ let package = Package(
     .library(name: "PushModel", targets: ["PushModel"]),
     .library(name: "HTTP2", targets: ["HTTP2"]),
     .library(name: "HTTP2Server", targets: ["HTTP2Server"]),
+    .library(name: "DeviceProtocol", targets: ["DeviceProtocol"]),
     .library(name: "BinaryProtocol", targets: ["BinaryProtocol"]),
     .library(name: "ProviderAPI", targets: ["ProviderAPI"]),
     .library(name: "Payload", targets: ["Payload"]),
@@ -49,6 +51,7 @@ let package = Package(
     .target(name: "BinaryProtocol", dependencies: ["Bytes", "PushModel"], swiftSettings: settings),
     .target(name: "ProviderAPI", dependencies: ["Bytes", "HTTP2", "PushModel"], swiftSettings: settings),
     .target(name: "HTTP2Server", dependencies: ["Bytes", "HTTP2"], swiftSettings: settings),
+    .target(name: "DeviceProtocol", dependencies: ["Bytes"], swiftSettings: settings),
     .target(name: "Payload", dependencies: ["Bytes"], swiftSettings: settings),
 
     .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"])]),
@@ -226,11 +229,9 @@ let package = Package(
     .testTarget(
       name: "LibraryExampleTests",
       dependencies: [
-        "Bytes", "BinaryProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "PushModel", "Payload", "Measurement",
-        "OutputSchema", "PacketCapture", "TLSDecryption",
-        "TLSTransport", "MetricsEndpoint", "Analysis", "Dissection", "Records", "LoadTest", "GatewayControl",
-        "GatewaySimulator",
-        "Reporting", "TestSupport",
+        "Bytes", "BinaryProtocol", "HTTP2", "HTTP2Server", "DeviceProtocol", "ProviderAPI", "PushModel", "Payload",
+        "Measurement", "OutputSchema", "PacketCapture", "TLSDecryption", "TLSTransport", "MetricsEndpoint", "Analysis",
+        "Dissection", "Records", "LoadTest", "GatewayControl", "GatewaySimulator", "Reporting", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Libraries", packageAccess: false),
 
@@ -247,6 +248,8 @@ let package = Package(
       resources: [.copy("Vectors")], swiftSettings: settings),
     .testTarget(
       name: "HTTP2ServerTests", dependencies: ["HTTP2Server", "HTTP2", "Bytes", "TestSupport"], swiftSettings: settings),
+    .testTarget(
+      name: "DeviceProtocolTests", dependencies: ["DeviceProtocol", "Bytes", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "ProviderAPITests", dependencies: ["ProviderAPI", "HTTP2", "PushModel", "Bytes", "TestSupport"],
       swiftSettings: settings),

@@ -58,3 +58,15 @@ extension RawSpan {
     return ((bytes | bytes >> 16) & 0xffff_ffff, fault)
   }
 }
+
+extension UInt8 {
+  /// The value of a hexadecimal digit of either case; `nil` for other bytes.
+  package var valueAsHexadecimalDigit: UInt8? {
+    switch self {
+    case 0x30...0x39: self - 0x30
+    case 0x61...0x66: self - 0x57
+    case 0x41...0x46: self - 0x37
+    default: nil
+    }
+  }
+}

@@ -2,66 +2,6 @@ import Bytes
 
 /// Decodes strings in records.
 package enum RecordText {
-  /// Writes the bytes of hexadecimal digits; `false` for other characters.
-  package static func write(hex text: RawSpan, into output: inout ByteWriter) -> Bool {
-    guard text.byteCount.isMultiple(of: 2) else { return false }
-    output.reserve(text.byteCount / 2)
-    for offset in stride(from: 0, to: text.byteCount, by: 2) {
-      guard let high = hexDigit(text.byte(at: offset)), let low = hexDigit(text.byte(at: offset + 1)) else {
-        return false
-      }
-      output.write(high << 4 | low)
-    }
-    return true
-  }
-
-  private static func hexDigit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x61...0x66: byte - 0x57
-    case 0x41...0x46: byte - 0x37
-    default: nil
-    }
-  }
-
-  /// Writes the bytes of Base64 with padding (RFC 4648 §4); `false` for invalid text.
-  package static func write(base64 text: RawSpan, into output: inout ByteWriter) -> Bool {
-    guard text.byteCount.isMultiple(of: 4) else { return false }
-    var offset = 0
-    while offset < text.byteCount {
-      var group: UInt32 = 0
-      var padding = 0
-      for place in offset..<offset + 4 {
-        let byte = text.byte(at: place)
-        if byte == UInt8(ascii: "="), place >= offset + 2, offset + 4 == text.byteCount {
-          padding += 1
-          group <<= 6
-        } else {
-          guard padding == 0, let digit = base64Digit(byte) else { return false }
-          group = group << 6 | UInt32(digit)
-        }
-      }
-      output.write(UInt8(truncatingIfNeeded: group >> 16))
-      if padding < 2 { output.write(UInt8(truncatingIfNeeded: group >> 8)) }
-      if padding < 1 { output.write(UInt8(truncatingIfNeeded: group)) }
-      offset += 4
-    }
-    return true
-  }
-
-  private static func base64Digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x41...0x5a: byte - 0x41
-    case 0x61...0x7a: byte - 0x61 + 26
-    case 0x30...0x39: byte - 0x30 + 52
-    case UInt8(ascii: "+"): 62
-    case UInt8(ascii: "/"): 63
-    default: nil
-    }
-  }
-}
-
-extension RecordText {
   /// Writes JSON text in which control characters escaped as `\u009b` are unescaped, from the first on, until it is
   /// shorter by the given number of bytes.
   package static func write(restoringControlsOf text: RawSpan, bytesLess excess: Int, into output: inout ByteWriter) {
@@ -86,7 +26,7 @@ extension RecordText {
   private static func control(_ digits: RawSpan) -> String? {
     var value: UInt32 = 0
     for offset in 0..<4 {
-      guard let digit = hexDigit(digits.byte(at: offset)) else { return nil }
+      guard let digit = digits.byte(at: offset).valueAsHexadecimalDigit else { return nil }
       value = value << 4 | UInt32(digit)
     }
     guard value >= 0x7f, let scalar = Unicode.Scalar(value), ControlCharacters.contains(scalar) else { return nil }
@@ -102,7 +42,7 @@ extension RecordText {
     func hex(at offset: Int) -> UInt32? {
       guard offset + 4 <= text.byteCount else { return nil }
       return (offset..<offset + 4).reduce(UInt32?.some(0)) { value, place in
-        value.flatMap { value in hexDigit(text.byte(at: place)).map { value << 4 | UInt32($0) } }
+        value.flatMap { value in text.byte(at: place).valueAsHexadecimalDigit.map { value << 4 | UInt32($0) } }
       }
     }
     while offset < text.byteCount {

@@ -81,7 +81,7 @@ package struct RecordedNotification {
   {
     guard let command else { throw RecordError("not a notification: missing field 'command'") }
     scratch.removeAll()
-    if let token, !RecordText.write(hex: line.extracting(token), into: &scratch) {
+    if let token, !scratch.write(bytesOfHexadecimal: line.extracting(token)) {
       throw RecordError("'token' is not hexadecimal")
     }
     let tokenLength = scratch.count
@@ -139,7 +139,7 @@ package struct RecordedNotification {
       writeSpaces(payloadLength - (output.count - start), into: &output)
       return true
     case .some((.base64, let text)):
-      guard RecordText.write(base64: line.extracting(text), into: &output) else {
+      guard output.write(bytesOfBase64: line.extracting(text)) else {
         throw RecordError("'payload_base64' is not Base64")
       }
       return true
@@ -192,7 +192,7 @@ private enum UnusualItems {
         throw RecordError("'items' is not a list of pairs such as [6,\"00ff\"]")
       }
       var data = ByteWriter(capacity: range.count / 2)
-      guard RecordText.write(hex: text.extracting(range), into: &data), data.count <= 65_535 else {
+      guard data.write(bytesOfHexadecimal: text.extracting(range)), data.count <= 65_535 else {
         throw RecordError("'items' is not a list of pairs such as [6,\"00ff\"]")
       }
       items.append(FrameItem(id: .init(rawValue: id), data: Array(copying: data.bytes)))

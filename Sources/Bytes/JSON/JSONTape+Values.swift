@@ -4,6 +4,9 @@ extension JSONTape {
   @inlinable
   package func contents(_ index: Int) -> Range<Int> { Int(nodes[index].start) + 1..<Int(nodes[index].end) - 1 }
 
+  /// Where the text of a value is, brackets and quotes included.
+  package func range(_ index: Int) -> Range<Int> { Int(nodes[index].start)..<Int(nodes[index].end) }
+
   /// Whether a string has no characters.
   @inlinable @inline(__always)
   package func isEmptyString(_ index: Int) -> Bool { nodes[index].end - nodes[index].start == 2 }
@@ -36,12 +39,12 @@ extension JSONTape {
 
   /// The value as it is written.
   package func written(_ index: Int, _ text: RawSpan) -> String {
-    String(decoding: Array(copying: text.extracting(Int(nodes[index].start)..<Int(nodes[index].end))), as: UTF8.self)
+    String(decoding: Array(copying: text.extracting(range(index))), as: UTF8.self)
   }
 
   /// Whether a number is whole and whether it is negative, and its value if it is small; `1.2e1` is 12.
   package func number(_ index: Int, _ text: RawSpan) -> JSONNumber {
-    JSONNumber(text.extracting(Int(nodes[index].start)..<Int(nodes[index].end)))
+    JSONNumber(text.extracting(range(index)))
   }
 }
 

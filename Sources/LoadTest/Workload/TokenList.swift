@@ -62,7 +62,7 @@ public struct TokenList: Sendable, Equatable {
       throw Workload.PlanError("the token has an odd number of hexadecimal digits")
     }
     var token = ByteWriter(capacity: digits.count / 2)
-    guard RecordText.write(hex: line.extracting(digits), into: &token) else {
+    guard token.write(bytesOfHexadecimal: line.extracting(digits)) else {
       throw Workload.PlanError("\(Self.quoted(line.extracting(digits))) is not a token in hexadecimal digits")
     }
     for word in words.dropFirst() where !Self.isState(line.extracting(word)) || words.count > 2 {

@@ -46,7 +46,7 @@ extension Workload {
     } else {
       (state, bits) = (SplitMix64.unmixed(token.uint64(at: 0)) &- SplitMix64.step, .max)
     }
-    let number = ((state &- tokenKey) &* SplitMix64.inverse(ofOdd: Self.tokenStride)) & bits
+    let number = ((state &- tokenKey) &* SplitMix64.inverse(ofOdd: MadeTokens.stride)) & bits
     guard number < tokens else { return nil }
     // The first bytes determine the number; the others have to be that token's as well.
     var whole = ByteWriter(capacity: tokenLength)

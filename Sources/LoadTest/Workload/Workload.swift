@@ -92,7 +92,7 @@ public final class Workload: Sendable {
     framing = BinaryFraming(
       commands, payloads, tokenLength: hasTokenList ? tokenList.length : tokenLength, expiration: expirations.only,
       priority: priorities.only)
-    tokenKey = SplitMix64.mixed(plan.seed ^ 0x746f_6b65_6e00_0001)
+    tokenKey = MadeTokens(seed: plan.seed).key
     drawKey = SplitMix64.mixed(plan.seed ^ 0x6e75_6d62_6572_0002)
   }
 
@@ -211,11 +211,7 @@ public final class Workload: Sendable {
     random[.token].multipliedFullWidth(by: tokens).high
   }
 
-  /// An odd factor: all tokens are different, and so are their last bytes as long as there are enough values.
-  @inline(__always)
-  static var tokenStride: UInt64 { 0xd134_2543_de82_ef95 }
-
-  /// `Workload.number(ofToken:)` computes the number from the bytes that are written here.
+  /// As `MadeTokens` does for 32 bytes. `Workload.number(ofToken:)` computes the number from the bytes that are written here.
   @inline(__always)
   func writeToken(numbered index: UInt64, length: Int, isInvalid: Bool, into output: inout ByteWriter) {
     guard hasTokenList else {
@@ -226,7 +222,7 @@ public final class Workload: Sendable {
 
   @inline(__always)
   private func writeMadeToken(numbered index: UInt64, length: Int, isInvalid: Bool, into output: inout ByteWriter) {
-    var state = tokenKey &+ index &* Self.tokenStride
+    var state = tokenKey &+ index &* MadeTokens.stride
     var left = length
     if isInvalid {
       output.write(bigEndian: DeviceToken.invalidPrefix)

@@ -67,7 +67,7 @@ struct ReadProviderNotification {
   private mutating func readTarget(_ fields: RecordFields) throws(RecordError) {
     if let token = fields.text("token") {
       var writer = ByteWriter(capacity: token.utf8.count / 2)
-      guard RecordText.write(hex: Array(token.utf8).rawBytes, into: &writer) else {
+      guard writer.write(bytesOfHexadecimal: Array(token.utf8).rawBytes) else {
         throw RecordError("'token' is not hexadecimal")
       }
       request.tokenText = keep(token)

@@ -378,7 +378,7 @@ public struct RecordReader: ~Copyable {
     var writer = ByteWriter(capacity: min(length, line.byteCount))
     while let member = members.next() {
       if members.isName("payload_base64", of: member) {
-        guard RecordText.write(base64: line.extracting(member.value), into: &writer) else {
+        guard writer.write(bytesOfBase64: line.extracting(member.value)) else {
           throw RecordError("'payload_base64' is not Base64")
         }
         return Array(copying: writer.bytes)
@@ -513,7 +513,7 @@ public struct RecordReader: ~Copyable {
   private mutating func feedback(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
     var place = try fields.place()
     scratch.removeAll()
-    guard let token = fields.text("token"), RecordText.write(hex: Array(token.utf8).rawBytes, into: &scratch) else {
+    guard let token = fields.text("token"), scratch.write(bytesOfHexadecimal: Array(token.utf8).rawBytes) else {
       throw RecordError("'token' is not hexadecimal")
     }
     let timestamp = UInt32(try fields.required("timestamp"))
@@ -529,7 +529,7 @@ public struct RecordReader: ~Copyable {
   /// The connection may have ended.
   private mutating func delivery(_ fields: RecordFields, _ sink: inout some RecordSink) throws(RecordError) {
     scratch.removeAll()
-    guard let token = fields.text("token"), RecordText.write(hex: Array(token.utf8).rawBytes, into: &scratch) else {
+    guard let token = fields.text("token"), scratch.write(bytesOfHexadecimal: Array(token.utf8).rawBytes) else {
       throw RecordError("'token' is not hexadecimal")
     }
     guard let outcome = fields.text("outcome").flatMap(DeliveryRecord.Outcome.init) else {

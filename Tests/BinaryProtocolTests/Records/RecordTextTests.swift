@@ -11,8 +11,8 @@ struct RecordTextTests {
     let bytes = written { isRead = write(text.rawBytes, &$0) }
     return isRead ? bytes : nil
   }
-  private func hex(_ text: [UInt8]) -> [UInt8]? { read(text) { RecordText.write(hex: $0, into: &$1) } }
-  private func base64(_ text: [UInt8]) -> [UInt8]? { read(text) { RecordText.write(base64: $0, into: &$1) } }
+  private func hex(_ text: [UInt8]) -> [UInt8]? { read(text) { $1.write(bytesOfHexadecimal: $0) } }
+  private func base64(_ text: [UInt8]) -> [UInt8]? { read(text) { $1.write(bytesOfBase64: $0) } }
 
   // MARK: hexadecimal
 
