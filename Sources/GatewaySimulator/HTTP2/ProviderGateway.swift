@@ -328,7 +328,7 @@ struct ProviderGateway: ~Copyable {
     push.priority = request.priority ?? 10
     push.pushType = request.pushType?.rawValue
     push.expiration = request.expiration.map { UInt32(clamping: $0) }
-    push.collapseID = request.collapseID
+    push.collapseID = service.rules.keepsCollapseIDs ? request.collapseID : []
     push.isBackground = push.pushType.map { $0 == "background" } ?? PayloadRules.isSilent(content)
     push.origin = .init(connection: connection, index: index)
     switch devices.accept(push, topic: name, now: now) {
