@@ -324,8 +324,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation", "BinaryProtocol",
-        "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
+        "GatewaySimulator", "DeviceProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation",
+        "BinaryProtocol", "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

@@ -456,7 +456,7 @@ struct ProviderGateway: ~Copyable {
     let made = given == 0 ? (generator.next(), generator.next()) : nil
     let unique = hasUnique ? (generator.next(), generator.next()) : nil
     let sendsType = content != nil && service.rules.sendsContentType
-    return session.answer(slot, status: status, content: content ?? []) { block in
+    return session.answer(slot, status: status, content: request.isHead ? [] : content ?? []) { block in
       let name: StaticString = isToDevice ? "apns-id" : "apns-request-id"
       if let made {
         block.writeField(name, uuid: made)
