@@ -140,10 +140,10 @@ let package = Package(
     .target(
       name: "GatewaySimulator",
       dependencies: [
-        "Bytes", "BinaryProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "PushModel", "Payload", "Measurement",
-        "SQLite",
-        "TLSFoundation", "TLSTransport",
+        "Bytes", "BinaryProtocol", "DeviceProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "PushModel", "Payload",
+        "Measurement", "SQLite", "TLSFoundation", "TLSTransport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
@@ -324,8 +324,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation", "BinaryProtocol",
-        "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
+        "GatewaySimulator", "DeviceProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation",
+        "BinaryProtocol", "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

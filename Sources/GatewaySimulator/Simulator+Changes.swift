@@ -125,6 +125,7 @@ extension Simulator {
     await adopt()
     await beSilent(for: .zero)
     shared.store.removeAll(now: shared.milliseconds)
+    shared.devices?.use { $0.removeAll(now: shared.milliseconds) }
     shared.broadcastChannels?.removeAll()
     let counts = await countsNow()
     baseline.withLock { $0 = counts }
@@ -138,9 +139,7 @@ extension Simulator {
   }
 
   private func countsNow() async -> SimulatorContext.Counts {
-    SimulatorContext.Counts(
-      tally: await tally(), stored: shared.store.counts(now: shared.milliseconds),
-      time: shared.wallClock.nanoseconds())
+    shared.counts(await tally())
   }
 
   // MARK: how changes reach the loops

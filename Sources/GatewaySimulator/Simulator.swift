@@ -26,6 +26,8 @@ public final class Simulator: Sendable {
   public let feedback: SimulatorOptions.Address?
   /// The address of the HTTP/2 provider API; `nil` if not running.
   public let http2: SimulatorOptions.Address?
+  /// The address of the device channel; `nil` if not running.
+  public let deviceChannel: SimulatorOptions.Address?
   /// The address of the management of broadcast channels; `nil` if not running.
   public let channelManagement: SimulatorOptions.Address?
 
@@ -42,8 +44,9 @@ public final class Simulator: Sendable {
   ) async throws -> Simulator {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.threads))
     do {
+      let file = try options.deviceChannel?.file.map { path throws(SimulatorError) in try DeviceFile(path) }
       return try await Simulator(
-        SimulatorContext(options, feedbackList: feedbackList, log: log, observer: observer), group)
+        SimulatorContext(options, feedbackList: feedbackList, log: log, observer: observer, deviceFile: file), group)
     } catch {
       try? await group.shutdownGracefully()
       throw error
@@ -55,10 +58,17 @@ public final class Simulator: Sendable {
     self.group = group
     var loopState: [(loop: any EventLoop, loopState: NIOLoopBound<EventLoopState>)] = []
     var sweeps: [RepeatedTask] = []
-    for loop in group.makeIterator() {
+    let wallClock = shared.wallClock
+    try shared.devices?.restore(now: shared.milliseconds) { [store = shared.store] topic in
+      store.number(of: topic, limit: StoredNotifications.maximumTopics)
+    }
+    for (index, loop) in group.makeIterator().enumerated() {
       let (bound, sweep) = try await loop.submit {
         shared.options.scheduling.apply()
-        let loopState = EventLoopState(loop, shared)
+        let loopState = EventLoopState(loop, shared, index: index)
+        if index == 0, let devices = shared.devices {
+          loopState.onSweep = { devices.use { $0.advance(to: wallClock.nanoseconds() / 1_000_000) } }
+        }
         return (NIOLoopBound(loopState, eventLoop: loop), loopState.startSweeping())
       }.get()
       loopState.append((loop, bound))
@@ -66,6 +76,10 @@ public final class Simulator: Sendable {
     }
     self.loopState = loopState
     self.sweeps = sweeps
+    let mailboxes = loopState.map { loop, state in
+      DeviceMailbox { box in loop.execute { state.value.deliver(box) } }
+    }
+    shared.devices?.begin(mailboxes) { [weak shared] in shared?.note($0) }
     let lookup = Dictionary(uniqueKeysWithValues: loopState.map { (ObjectIdentifier($0.loop), $0.loopState) })
 
     var channels: [any Channel] = []
@@ -79,6 +93,7 @@ public final class Simulator: Sendable {
       gateway = try await listen(shared.options.gateway, .gateway)
       feedback = try await listen(shared.options.feedback, .feedback)
       http2 = try await listen(shared.options.http2?.address, .http2)
+      deviceChannel = try await listen(shared.options.deviceChannel?.address, .devices)
       channelManagement = try await listen(shared.options.http2 == nil ? nil : shared.options.channels, .channels)
     } catch {
       for channel in channels { try? await channel.close() }
@@ -104,7 +119,12 @@ public final class Simulator: Sendable {
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(.recvAllocator, value: ReadThrottle.allocator(reading))
+      .childChannelOption(
+        .recvAllocator,
+        // A device sends little, and there are many of them.
+        value: service == .devices
+          ? FixedSizeRecvByteBufferAllocator(capacity: 1 << 10) : ReadThrottle.allocator(reading)
+      )
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           guard let loopState = loopState[ObjectIdentifier(channel.eventLoop)]?.value else {
@@ -113,7 +133,7 @@ public final class Simulator: Sendable {
           try accept(channel, service, shared, loopState)
         }
       }
-    if service != .feedback, let length = reading.receiveBuffer {
+    if service.isDisturbed, let length = reading.receiveBuffer {
       // Set on the listening socket, because the window is negotiated before a connection is accepted.
       bootstrap = bootstrap.serverChannelOption(
         .socketOption(.so_rcvbuf), value: SocketOptionValue(clamping: length))
@@ -143,21 +163,28 @@ public final class Simulator: Sendable {
       throw error
     }
     do {
-      if let context = service.speaksHTTP2 ? shared.options.http2?.tls : shared.options.tls {
+      if let context = service.tls(shared.options) {
         var generator = shared.handshakeGenerator(number)
-        if service != .feedback, generator.isHit(loopState.conduct.behavior.connection.handshakeFailure) {
+        if service.isDisturbed, generator.isHit(loopState.conduct.behavior.connection.handshakeFailure) {
           try pipeline.addHandler(HandshakeRefuser())
         } else {
           let handler = try TLSHandler(
             server: context, handshakeTimeout: shared.options.handshakeTimeout.timeAmount)
           // An observer is told how the provider batches.
-          handler.readsByRecord = shared.observer != nil && !service.speaksHTTP2
+          handler.readsByRecord = shared.observer != nil && service.isBinary
           try pipeline.addHandler(handler)
         }
       }
       switch service {
       case .gateway: try pipeline.addHandler(GatewayHandler(shared, loopState, number: number))
       case .feedback: try pipeline.addHandler(FeedbackHandler(shared, loopState, number: number))
+      case .devices:
+        guard let devices = shared.devices, let channel = shared.options.deviceChannel else {
+          throw ChannelError.operationUnsupported
+        }
+        try pipeline.addHandler(
+          DeviceHandler(
+            shared, loopState, devices, longestMessage: channel.maximumMessageLength, number: number))
       case .http2, .channels:
         guard var http2 = shared.options.http2 else { throw ChannelError.operationUnsupported }
         if service == .channels { http2.purpose = .channels }
@@ -241,6 +268,7 @@ public final class Simulator: Sendable {
     await shared.settle()
     await shared.feedbackList.flush()
     shared.store.close(now: shared.milliseconds)
+    shared.devices?.close(now: shared.milliseconds)
     let ledger = shared.closedLedger(await tally())
     for sweep in sweeps { sweep.cancel() }
     try? await group.shutdownGracefully()
@@ -263,9 +291,21 @@ public final class Simulator: Sendable {
 
 /// The service that a port is for.
 enum Listener: String {
-  case gateway, feedback, http2, channels
+  case gateway, feedback, http2, channels, devices
 
   var speaksHTTP2: Bool { self == .http2 || self == .channels }
+  var isBinary: Bool { self == .gateway || self == .feedback }
+  /// Whether faults of the gateway's connections concern it.
+  var isDisturbed: Bool { self != .feedback && self != .devices }
+
+  /// `nil`: plain TCP.
+  func tls(_ options: SimulatorOptions) -> TLSContext? {
+    switch self {
+    case .gateway, .feedback: options.tls
+    case .http2, .channels: options.http2?.tls
+    case .devices: options.deviceChannel?.tls
+    }
+  }
 }
 
 /// Why a simulator cannot run.

@@ -11,6 +11,8 @@ final class SimulatorContext: Sendable {
   /// Changed by `change`, which tells the loops.
   let conduct: Mutex<Conduct>
   let store: StoredNotifications
+  /// The registered devices; `nil`: there is no device channel.
+  let devices: DeviceDirectory?
   let admission: Admission
   let feedbackList: FeedbackList
   let log: EventLog?
@@ -29,7 +31,7 @@ final class SimulatorContext: Sendable {
 
   init(
     _ options: SimulatorOptions, feedbackList: FeedbackList, log: EventLog?,
-    observer: ConnectionObserver? = nil, wallClock: WallClock = .system
+    observer: ConnectionObserver? = nil, deviceFile: DeviceFile? = nil, wallClock: WallClock = .system
   ) {
     self.options = options
     conduct = Mutex(Conduct(options.behavior, options.devices))
@@ -41,6 +43,9 @@ final class SimulatorContext: Sendable {
     }
     store = StoredNotifications(options.offline, observer: tellOutcomes)
     admission = Admission(options.behavior.connection)
+    devices = options.deviceChannel.map {
+      DeviceDirectory($0, seed: options.behavior.seed, file: deviceFile, observer: tellOutcomes)
+    }
     memory = ConnectionMemory(options)
     unfinishedFrames = UnfinishedFrames(limit: options.maximumMemory)
     self.feedbackList = feedbackList
@@ -134,13 +139,22 @@ final class SimulatorContext: Sendable {
   struct Counts {
     var tally = Tally()
     var stored = OfflineStore.Counts()
+    /// Of registered devices.
+    var registered = RegisteredDevices.Counts()
     /// Nanoseconds since 1970.
     var time: Int64
   }
 
   /// The ledger of the whole run so far, without the list of connections.
   func ledger(_ tally: Tally) -> Ledger {
-    ledger(Counts(tally: tally, stored: store.counts(now: milliseconds), time: 0), since: Counts(time: started))
+    ledger(counts(tally), since: Counts(time: started))
+  }
+
+  /// The counts now.
+  func counts(_ tally: Tally) -> Counts {
+    Counts(
+      tally: tally, stored: store.counts(now: milliseconds), registered: devices?.counts(now: milliseconds) ?? .init(),
+      time: wallClock.nanoseconds())
   }
 
   /// The ledger of a part of the run, without the list of connections.
@@ -151,6 +165,8 @@ final class SimulatorContext: Sendable {
     stored.coalesced -= start.stored.coalesced
     stored.expired -= start.stored.expired
     stored.dropped -= start.stored.dropped
+    var registered = counts.registered
+    registered.subtract(start.registered)
     var ledger = Ledger()
     ledger.started = rfc3339(start.time)
     ledger.gateway = tally.gateway
@@ -169,11 +185,19 @@ final class SimulatorContext: Sendable {
     }
     ledger.devices.delivered =
       tally.accepted - tally.offline - tally.uninstalled + tally.served.accepted - tally.served.offline
-      + stored.delivered
-    ledger.devices.coalesced = stored.coalesced
-    ledger.devices.expired = stored.expired
-    ledger.devices.dropped = stored.dropped
-    ledger.devices.stored = stored.stored
+      + stored.delivered + registered.delivered
+    ledger.devices.coalesced = stored.coalesced + registered.coalesced
+    ledger.devices.expired = stored.expired + registered.expired
+    ledger.devices.dropped = stored.dropped + registered.dropped
+    ledger.devices.stored = stored.stored + registered.stored
+    if devices != nil {
+      var channel = tally.deviceChannel
+      (channel.registered, channel.online) = (registered.apps, registered.online)
+      (channel.sent, channel.repeated) = (registered.sent, registered.repeated)
+      (channel.unacknowledged, channel.restored) = (registered.unacknowledged, registered.restored)
+      channel.unkept = registered.unkept
+      ledger.devices.channel = channel
+    }
     ledger.devices.uninstalled = tally.uninstalled
     ledger.feedback.connections = tally.feedbackConnections
     ledger.feedback.handshakeFailures = tally.feedbackHandshakeFailures
@@ -191,6 +215,9 @@ final class SimulatorContext: Sendable {
     ledger.ended = rfc3339(wallClock.nanoseconds())
     return ledger
   }
+
+  /// Whether tokens are those of the development environment.
+  var isSandbox: Bool { options.http2?.isSandbox == true }
 
   /// UNIX time in ms, for expirations.
   var milliseconds: Int64 { wallClock.nanoseconds() / 1_000_000 }

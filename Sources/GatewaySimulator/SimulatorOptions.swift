@@ -25,6 +25,8 @@ public struct SimulatorOptions: Sendable {
   public var http2: HTTP2Service?
   /// The management of the channels of broadcasts, beside `http2`; `nil`: there is none, and broadcasts are not enabled.
   public var channels: SimulatorOptions.Address?
+  /// The channel of simulated devices; `nil`: there is none.
+  public var deviceChannel: DeviceChannel?
   /// `nil`: plain TCP, and everybody pushes to `plainTopic`.
   public var tls: TLSContext?
   public var plainTopic = "com.example.app"

@@ -45,6 +45,9 @@ extension Ledger {
       payloads.lint.merge(others.lint, uniquingKeysWith: sum)
       self.payloads = payloads
     }
+    if let others = other.devices.channel {
+      if devices.channel == nil { devices.channel = others } else { devices.channel?.add(others) }
+    }
     if let others = other.http2 {
       if http2 == nil { http2 = others } else { http2?.add(others) }
     }
@@ -102,6 +105,18 @@ extension Ledger.HTTP2.Channels {
   fileprivate mutating func add(_ other: Self) {
     for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
     rejected.merge(other.rejected, uniquingKeysWith: sum)
+  }
+}
+
+extension Ledger.Devices.Channel {
+  private static let counts: [WritableKeyPath<Self, Int> & Sendable] = [
+    \.connections, \.handshakeFailures, \.registrations, \.registered, \.online, \.sent, \.repeated, \.unacknowledged,
+    \.restored, \.unkept, \.malformed,
+  ]
+
+  fileprivate mutating func add(_ other: Self) {
+    for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
+    refused.merge(other.refused, uniquingKeysWith: sum)
   }
 }
 

@@ -205,8 +205,41 @@ public struct Ledger: Sendable, Equatable, Codable {
     public var stored = 0
     /// Notifications for an uninstalled app: accepted, dropped, and the token added to the feedback list.
     public var uninstalled = 0
+    /// Counts of the device channel; `nil` without one. Of notifications for registered devices `delivered` are those that
+    /// the device has acknowledged, and `stored` those that wait or are not acknowledged.
+    public var channel: Channel?
 
     package init() {}
+
+    /// Counts of the device channel.
+    public struct Channel: Sendable, Equatable, Codable {
+      /// TCP connections of devices.
+      public var connections = 0
+      /// The part of `connections` that ended before its handshake was completed.
+      public var handshakeFailures = 0
+      /// Registrations that got a token, the same one again included.
+      public var registrations = 0
+      /// Tokens that are valid at the end.
+      public var registered = 0
+      /// The part of `registered` whose device is connected at the end.
+      public var online = 0
+      /// Notifications that were sent to devices, those that were sent again included.
+      public var sent = 0
+      /// The part of `sent` that was sent before, on a connection that ended.
+      public var repeated = 0
+      /// The part of `Devices.stored` that was sent and not acknowledged.
+      public var unacknowledged = 0
+      /// Notifications of an earlier run, from `--device-store`: they are in `Devices` and not in `Gateway.accepted`.
+      public var restored = 0
+      /// Notifications that could not be kept, and were not accepted for that reason.
+      public var unkept = 0
+      /// Messages that could not be read; each ended its connection.
+      public var malformed = 0
+      /// What devices asked for and did not get, by reason.
+      public var refused: [String: Int] = [:]
+
+      package init() {}
+    }
   }
 
   /// Counts of the feedback service.

@@ -35,6 +35,7 @@ final class HTTP2Conversation {
   init(
     _ trust: ProviderGateway.Trust = .any, behavior: Behavior = Behavior(),
     devices: DevicePopulation = DevicePopulation(), store: StoredNotifications = StoredNotifications(.init()),
+    registered: DeviceDirectory? = nil,
     channels: BroadcastChannels? = nil, payloads: PayloadTally? = nil,
     _ configure: (inout HTTP2Service) -> Void = { _ in }
   ) {
@@ -42,7 +43,7 @@ final class HTTP2Conversation {
     configure(&service)
     let conduct = Conduct(behavior, devices)
     gateway = ProviderGateway(
-      service, trust, conduct.policy, store, channels: channels, payloads: payloads, connection: 1,
+      service, trust, conduct.policy, store, devices: registered, channels: channels, payloads: payloads, connection: 1,
       generator: SplitMix64(seed: 1), unregisteredAt: 42_000)
     for fault in conduct.faults { fault.begin(at: 0) }
     gateway.adopt(conduct.faults, tick: 0)
@@ -103,6 +104,7 @@ final class HTTP2Conversation {
   func send(_ bytes: [UInt8]) {
     observer.read(bytes.rawBytes, from: .client, at: offsets.client, arrival: .init(time: 0, packet: 0), into: &log)
     offsets.client += bytes.count
+    gateway.nanoseconds = now * 1_000_000
     _ = gateway.receive(bytes.rawBytes, now: now, tick: tick)
     tokens += gateway.takeAcceptedTokens()
     flush()

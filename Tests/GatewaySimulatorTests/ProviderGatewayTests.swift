@@ -65,6 +65,16 @@ struct ProviderGatewayTests {
     #expect(conversation.push().status == 200)
   }
 
+  @Test("The answer to HEAD has a status and no content, and the rejection is counted")
+  func head() {
+    let conversation = HTTP2Conversation()
+    let answer = conversation.push([":method": "HEAD"])
+    #expect(answer.status == 405 && answer.content == "" && !answer.isReset)
+    #expect(conversation.takeCounts().rejected == [.methodNotAllowed: 1])
+    #expect(conversation.push([":method": "GET"]).reason == "MethodNotAllowed")
+    #expect(conversation.violations.isEmpty)
+  }
+
   @Test(
     "A repeated field is named as such, before what is wrong with it",
     arguments: [

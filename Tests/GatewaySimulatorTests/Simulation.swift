@@ -106,6 +106,9 @@ struct Simulation: Sendable {
     try connect(simulator.feedback, topic, version, raw, Self.patience, receiveBuffer, nil)
   }
 
+  /// A device, in plain TCP. It is none of the clients that are counted.
+  func deviceClient() throws -> Client { try Client(simulator.deviceChannel?.port ?? 0, patience: Self.patience) }
+
   private func connect(
     _ address: SimulatorOptions.Address?, _ topic: String, _ version: TLSVersion, _ raw: Bool, _ patience: Duration,
     _ receiveBuffer: Int32?, _ sendBuffer: Int32?
@@ -150,7 +153,8 @@ func expectBalance(_ ledger: Ledger, sourceLocation: SourceLocation = #_sourceLo
   expect(
     gateway.received == gateway.accepted + rejected + gateway.discarded, "received = accepted + rejected + discarded")
   expect(
-    gateway.accepted == devices.delivered + devices.stored + devices.coalesced + devices.expired + devices.dropped
+    gateway.accepted + (devices.channel?.restored ?? 0) == devices.delivered + devices.stored + devices.coalesced
+      + devices.expired + devices.dropped
       + devices.uninstalled, "accepted = what became of it for devices")
   expect(gateway.connections == gateway.handshakes + gateway.handshakeFailures, "connections = handshakes + failures")
   expect(gateway.connections == connections.count + ledger.connectionsOmitted, "every connection is listed or omitted")

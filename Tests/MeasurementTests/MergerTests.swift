@@ -338,4 +338,23 @@ struct MergerTests {
     #expect(Set(found.values).count == found.count)
     #expect(found.values.allSatisfy { $0 % 101 == 0 && $0 > 0 }, "\(found)")
   }
+
+  @Test("Every count of the device channel is summed, and one ledger without it adds nothing") func deviceChannel()
+    throws
+  {
+    let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(Ledger.Devices.Channel()))
+    var ledgers = try [1, 100].map { factor in
+      var ledger = Ledger()
+      var next = 0
+      ledger.devices.channel = try JSONDecoder().decode(
+        Ledger.Devices.Channel.self, from: JSONSerialization.data(withJSONObject: filled(object, &next, factor)))
+      ledger.devices.channel?.refused = ["message": factor]
+      return ledger
+    }
+    ledgers.insert(Ledger(), at: 1)
+    let merged = try #require(Ledger.merging(ledgers)?.devices.channel)
+    #expect(merged.refused == ["message": 101])
+    let found = numbers(try JSONSerialization.jsonObject(with: JSONEncoder().encode(merged)))
+    #expect(found.count > 10 && found.values.allSatisfy { $0 % 101 == 0 && $0 > 0 }, "\(found)")
+  }
 }

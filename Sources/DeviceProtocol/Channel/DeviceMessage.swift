@@ -134,6 +134,8 @@ public enum DeviceMessage: Sendable, Equatable {
     case tooMany = "too_many"
     /// The token is none of its own.
     case unknownToken = "unknown_token"
+    /// The gateway has tokens of the other environment.
+    case environment
     /// A later generation of the device has registered.
     case oldGeneration = "old_generation"
     /// The message cannot be read, or has no meaning where it came.

@@ -1,3 +1,5 @@
+import Bytes
+import DeviceProtocol
 import Measurement
 import NIOCore
 
@@ -9,6 +11,8 @@ final class EventLoopState {
   static let period = TimeAmount.milliseconds(250)
 
   let loop: any EventLoop
+  /// Its number among the loops, from 0.
+  let index: Int
   var tally = Tally()
   /// The gateway's behavior at the moment.
   private(set) var conduct: Conduct
@@ -21,8 +25,16 @@ final class EventLoopState {
   /// The result of writes after the end.
   let failed: EventLoopFuture<Void>
   private var connections: [UInt64: any WatchedConnection] = [:]
+  /// The connections of devices.
+  private var devices: [UInt64: DeviceHandler] = [:]
+  /// Reads the messages of all devices of the loop, and holds the one that is being written.
+  var deviceMessages = DeviceMessageReader()
+  var deviceOutput = ByteWriter(capacity: 1 << 10)
+  /// Called with each sweep.
+  var onSweep: (() -> Void)?
 
-  init(_ loop: any EventLoop, _ shared: SimulatorContext) {
+  init(_ loop: any EventLoop, _ shared: SimulatorContext, index: Int = 0) {
+    self.index = index
     payloads = shared.options.payloads.map { PayloadTally($0) }
     conduct = shared.conduct.withLock { $0 }
     self.loop = loop
@@ -45,6 +57,15 @@ final class EventLoopState {
 
   func add(_ connection: any WatchedConnection, number: UInt64) { connections[number] = connection }
   func remove(number: UInt64) { connections[number] = nil }
+  func addDevice(_ device: DeviceHandler, number: UInt64) { devices[number] = device }
+  func removeDevice(number: UInt64) { devices[number] = nil }
+
+  /// Sends the messages of a mailbox. A connection that has ended gets none; what it lacks is sent on the next one.
+  func deliver(_ mailbox: DeviceMailbox) {
+    let messages = mailbox.take()
+    for (connection, message) in messages { devices[connection]?.write(message) }
+    for (connection, _) in messages { devices[connection]?.flush() }
+  }
 
   /// Counts a connection that is closed at once because there are too many, or they hold too much.
   func refuseConnection(
@@ -64,6 +85,9 @@ final class EventLoopState {
       shared.list.add(
         Ledger.Connection(
           client: client, topic: nil, opened: now, closed: now, end: .refused))
+    case .devices:
+      tally.devices.connections += 1
+      tally.devices.handshakeFailures += 1
     case .feedback:
       tally.feedbackConnections += 1
       tally.feedbackHandshakeFailures += 1
@@ -80,6 +104,7 @@ final class EventLoopState {
   func sweep() {
     let now = loop.now
     for connection in Array(connections.values) { connection.check(now) }
+    onSweep?()
   }
 
   /// The gateway shuts down: connections with notifications get a shutdown response.

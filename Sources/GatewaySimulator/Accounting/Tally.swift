@@ -34,6 +34,17 @@ struct Tally: Sendable {
   var http2Connections = 0
   /// Failures that could not be put on a feedback list.
   var feedbackLost = 0
+  /// Of the device channel.
+  var devices = Devices()
+
+  struct Devices: Sendable {
+    var connections = 0
+    var handshakeFailures = 0
+    var registrations = 0
+    var malformed = 0
+    /// By reason.
+    var refused: [String: Int] = [:]
+  }
 
   static func += (sum: inout Tally, other: Tally) { sum.combine(with: other, +) }
 
@@ -42,6 +53,7 @@ struct Tally: Sendable {
     tally.combine(with: earlier, -)
     tally.rejected = tally.rejected.filter { $0.value != 0 }
     tally.errorResponses = tally.errorResponses.filter { $0.value != 0 }
+    tally.devices.refused = tally.devices.refused.filter { $0.value != 0 }
     if let payloads = tally.payloads {
       tally.payloads?.kinds = payloads.kinds.filter { $0.value != 0 }
       tally.payloads?.lint = payloads.lint.filter { $0.value != 0 }
@@ -53,11 +65,15 @@ struct Tally: Sendable {
       \Tally.connections, \.open, \.handshakes, \.resumed, \.handshakeFailures, \.refused, \.received, \.accepted,
       \.discarded, \.malformed, \.incomplete, \.bytes, \.offline, \.uninstalled, \.feedbackConnections, \.feedbackOpen,
       \.feedbackHandshakeFailures, \.feedbackCompleted, \.tuplesSent, \.feedbackLost, \.errorResponsesIncomplete,
-      \.http2Connections,
+      \.http2Connections, \.devices.connections, \.devices.handshakeFailures, \.devices.registrations,
+      \.devices.malformed,
     ] as [WritableKeyPath<Tally, Int>] {
       self[keyPath: path] = operation(self[keyPath: path], other[keyPath: path])
     }
     served.combine(with: other.served, operation)
+    for (reason, count) in other.devices.refused {
+      devices.refused[reason] = operation(devices.refused[reason] ?? 0, count)
+    }
     if let part = other.payloads {
       var sums = payloads ?? PayloadCounts()
       sums.combine(with: part, operation)
@@ -89,6 +105,17 @@ struct Tally: Sendable {
     gateway.binary.errorResponsesIncomplete = errorResponsesIncomplete
     gateway.bytes = bytes
     return gateway
+  }
+
+  /// The counts of the device channel in the ledger's form, without those of the devices.
+  var deviceChannel: Ledger.Devices.Channel {
+    var ledger = Ledger.Devices.Channel()
+    ledger.connections = devices.connections
+    ledger.handshakeFailures = devices.handshakeFailures
+    ledger.registrations = devices.registrations
+    ledger.malformed = devices.malformed
+    ledger.refused = devices.refused
+    return ledger
   }
 
   /// The counts of HTTP/2 in the ledger's form, without provider tokens.

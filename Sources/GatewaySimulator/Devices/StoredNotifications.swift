@@ -37,6 +37,9 @@ final class StoredNotifications: Sendable {
     }
   }
 
+  /// The number of a topic that has one.
+  func knownNumber(of topic: String) -> UInt32? { topics.withLock { $0[topic] } }
+
   /// The most topics of requests that have numbers.
   static let maximumTopics = 100_000
 

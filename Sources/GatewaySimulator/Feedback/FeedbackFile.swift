@@ -1,5 +1,3 @@
-import Bytes
-import Glibc
 import SQLite
 
 /// The SQLite file of a feedback list: opening it, and all its statements.
@@ -73,34 +71,14 @@ enum FeedbackFile {
     }
   }
 
-  /// Creates the file if missing, and checks its application id before SQLite writes to it.
-  ///
-  /// Tokens are personal data: only the owner may read the file, and SQLite uses its mode for the write-ahead log.
   private static func claim(_ path: String) throws(FeedbackListError) {
-    func failed() -> FeedbackListError { FeedbackListError(.cannotOpen, path, SystemError.text(errno)) }
-    let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o600)
-    guard descriptor >= 0 else { throw failed() }
-    defer { close(descriptor) }
-    var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0 else { throw failed() }
-    guard status.st_mode & S_IFMT == S_IFREG else {
-      throw FeedbackListError(.cannotOpen, path, "is not a regular file")
-    }
-    // | "SQLite format 3\0" | … | 60: user version u32 | 64 | 68: application id u32 | … 100
-    var header = [UInt8](repeating: 0, count: 100)
-    // Safe: `pread` writes at most the buffer's length.
-    let count = unsafe header.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
-    guard count >= 0 else { throw failed() }
-    if count > 0 {
-      let isOurs =
-        count == header.count && header.starts(with: Array("SQLite format 3\0".utf8))
-        && header.rawBytes.uint32(at: 68) == UInt32(bitPattern: applicationID)
-      guard isOurs else { throw FeedbackListError(.notAFeedbackList, path, "is not a feedback list") }
-    }
-    if status.st_mode & 0o777 != 0o600, fchmod(descriptor, 0o600) != 0 { throw failed() }
-    let log = path + "-wal"
-    if unsafe chmod(log, 0o600) != 0, errno != ENOENT {
-      throw FeedbackListError(.cannotOpen, log, SystemError.text(errno))
+    do throws(OwnedFile.Fault) {
+      try OwnedFile.claim(path, applicationID: applicationID)
+    } catch {
+      switch error {
+      case .cannotOpen(let file, let reason): throw FeedbackListError(.cannotOpen, file, reason)
+      case .isOfOthers: throw FeedbackListError(.notAFeedbackList, path, "is not a feedback list")
+      }
     }
   }
 

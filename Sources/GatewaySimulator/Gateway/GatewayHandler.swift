@@ -117,7 +117,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     session = GatewaySession(rules: rules, standing: standing)
     session.shutdownAfter = loopState.conduct.behavior.shutdownAfter ?? .max
     filter = NotificationFilter(
-      loopState.conduct.policy, shared.store, topic: topic ?? "", connection: number, payloads: loopState.payloads,
+      loopState.conduct.policy, shared.store, topic: topic ?? "", connection: number, devices: shared.devices,
+      payloads: loopState.payloads,
       checksPriority: shared.options.rules.push.checksPriority, isObserved: shared.observer != nil)
     throttle(loopState.conduct.behavior.reading)
     if let end = loopState.silentUntil, loopState.loop.now < end { beSilent(until: end) }
@@ -183,7 +184,10 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     guard bytes.readableBytes > 0, var filter else { return }
     let (received, accepted, discarded, taken) = (session.received, session.accepted, session.discarded, session.bytes)
     let (offline, uninstalled) = (filter.offline, filter.uninstalled)
-    if !loopState.conduct.policy.acceptsEverything || loopState.payloads != nil { filter.now = shared.milliseconds }
+    if !loopState.conduct.policy.acceptsEverything || loopState.payloads != nil || shared.devices != nil {
+      filter.nanoseconds = shared.wallClock.nanoseconds()
+      filter.now = filter.nanoseconds / 1_000_000
+    }
     let wasOpen = session.ending == nil
     // The value moves out of the object and back: its counters are then not looked up for every notification.
     self.filter = nil

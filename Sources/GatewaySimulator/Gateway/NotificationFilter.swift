@@ -8,6 +8,8 @@ import PushModel
 struct NotificationFilter {
   private var decider: PushDecider
   private let store: StoredNotifications
+  /// The registered devices; `nil`: there is no device channel.
+  private let devices: DeviceDirectory?
   private let topic: String
   private let topicNumber: UInt32
   /// `nil`: payloads are not judged.
@@ -19,6 +21,8 @@ struct NotificationFilter {
   private(set) var hasRefused = false
   /// UNIX time in ms; set once for all bytes of a read.
   var now: Int64 = 0
+  /// The same in ns, for registered devices.
+  var nanoseconds: Int64 = 0
   /// Failures of the notifications accepted for uninstalled apps since the last `takeFailures`.
   private var failures: [FeedbackList.Failure] = []
   private(set) var offline = 0
@@ -32,10 +36,12 @@ struct NotificationFilter {
   /// - Parameter payloads: what judges payloads; it then checks priorities in place of the session's rules.
   init(
     _ policy: RejectionPolicy, _ store: StoredNotifications, topic: String, connection: UInt64,
-    payloads: PayloadTally? = nil, checksPriority: Bool = false, isObserved: Bool = false
+    devices: DeviceDirectory? = nil, payloads: PayloadTally? = nil, checksPriority: Bool = false,
+    isObserved: Bool = false
   ) {
     decider = PushDecider(policy, topic: topic, stream: connection)
     self.store = store
+    self.devices = devices
     self.connection = connection
     outcomes = isObserved ? [] : nil
     self.payloads = payloads
@@ -62,7 +68,7 @@ struct NotificationFilter {
   @inline(__always)
   private mutating func verdict(on notification: borrowing Push) -> Rejection? {
     if DeviceToken.isInvalid(notification.token) { return .status(.invalidToken) }
-    return decider.acceptsEverything ? nil : decideSlowly(notification)
+    return decider.acceptsEverything && devices == nil ? nil : decideSlowly(notification)
   }
 
   /// The rejection for the notification's payload and frame; these are counted in any case.
@@ -72,19 +78,25 @@ struct NotificationFilter {
   }
 
   private mutating func decideSlowly(_ notification: borrowing Push) -> Rejection? {
-    switch decider.decide(notification.token) {
-    case .active: break
-    case .rejected(let rule): return rule.rejection
+    let decision = decider.decide(notification.token)
+    if case .rejected(let rule) = decision { return rule.rejection }
+    if let devices {
+      switch offer(notification, to: devices) {
+      case .decided(.unknown): break
+      case .decided(.accepted):
+        offline += 1
+        return nil
+      case .decided(.otherTopic): return .status(.invalidToken)
+      case .decided(.unregistered):
+        noteUninstalled(notification.token)
+        return nil
+      case .unkept: return .status(.processingError)
+      }
+    }
+    switch decision {
+    case .active, .rejected: break
     case .unknown: return .status(.invalidToken)
-    case .uninstalled:
-      uninstalled += 1
-      outcomes?.append(
-        DeviceOutcome(
-          .uninstalled, .init(connection: connection, index: decided), token: Array(copying: notification.token),
-          at: now))
-      failures.append(
-        FeedbackList.Failure(
-          topic: topic, token: Array(copying: notification.token), time: UInt32(clamping: now / 1_000)))
+    case .uninstalled: noteUninstalled(notification.token)
     case .offline:
       offline += 1
       store.withStore {
@@ -94,6 +106,26 @@ struct NotificationFilter {
       }
     }
     return nil
+  }
+
+  private func offer(_ notification: borrowing Push, to devices: DeviceDirectory) -> DeviceDirectory.Decision {
+    var push = OfferedPush(
+      topic: topicNumber, token: notification.token, payload: notification.payload, sent: nanoseconds)
+    push.priority = notification.priority ?? 10
+    push.expiration = notification.expiration
+    push.isBackground = PayloadRules.isSilent(notification.payload)
+    push.origin = .init(connection: connection, index: decided)
+    return devices.accept(push, topic: topic, now: now)
+  }
+
+  /// A token that is no longer valid: the notification is accepted, and the token goes on the feedback list.
+  private mutating func noteUninstalled(_ token: RawSpan) {
+    uninstalled += 1
+    outcomes?.append(
+      DeviceOutcome(
+        .uninstalled, .init(connection: connection, index: decided), token: Array(copying: token), at: now))
+    failures.append(
+      FeedbackList.Failure(topic: topic, token: Array(copying: token), time: UInt32(clamping: now / 1_000)))
   }
 
   /// The outcomes since the last call that the store does not tell.

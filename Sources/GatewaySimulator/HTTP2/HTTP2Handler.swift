@@ -72,7 +72,8 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     _ number: UInt64
   ) -> ProviderGateway {
     ProviderGateway(
-      service, trust, loopState.conduct.policy, shared.store, channels: shared.broadcastChannels,
+      service, trust, loopState.conduct.policy, shared.store, devices: shared.devices,
+      channels: shared.broadcastChannels,
       payloads: loopState.payloads, connection: number,
       generator: shared.generator(number), unregisteredAt: shared.started / 1_000_000,
       isObserved: shared.observer != nil)
@@ -171,7 +172,9 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
     }
     let length = bytes.readableBytes
     let tick = gateway.isDisturbed ? loopState.tick : 0
-    let consumed = gateway.receive(bytes.readableBytesSpan, now: shared.milliseconds, tick: tick)
+    let now = shared.wallClock.nanoseconds()
+    gateway.nanoseconds = now
+    let consumed = gateway.receive(bytes.readableBytesSpan, now: now / 1_000_000, tick: tick)
     bytes.moveReaderIndex(forwardBy: consumed)
     if bytes.readableBytes > 0 {
       // A large buffer does not wait for the end of a small frame.
@@ -218,7 +221,8 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       // A task that another one has overtaken finds nothing that is due, or another time.
       if self.awaited == due { self.awaited = .max }
       guard self.isOpenForFaults else { return }
-      self.gateway.advance(now: self.shared.milliseconds, tick: self.loopState.tick)
+      self.gateway.nanoseconds = self.shared.wallClock.nanoseconds()
+      self.gateway.advance(now: self.gateway.nanoseconds / 1_000_000, tick: self.loopState.tick)
       let decided = self.count()
       if self.shared.observer != nil, decided.received > 0 { self.observe(ByteBuffer(), decided) }
       self.flush()

@@ -38,6 +38,10 @@ struct ProviderGateway: ~Copyable {
   /// The channels of broadcasts; `nil`: there are none.
   let channels: BroadcastChannels?
   private let store: StoredNotifications
+  /// The registered devices; `nil`: there is no device channel.
+  private let devices: DeviceDirectory?
+  /// UNIX time in ns of the bytes of a read, for registered devices.
+  var nanoseconds: Int64 = 0
   /// `nil`: payloads are not judged.
   private let payloads: PayloadTally?
   let connection: UInt64
@@ -86,11 +90,12 @@ struct ProviderGateway: ~Copyable {
 
   init(
     _ service: HTTP2Service, _ trust: Trust, _ policy: RejectionPolicy, _ store: StoredNotifications,
-    channels: BroadcastChannels? = nil, payloads: PayloadTally? = nil, connection: UInt64, generator: SplitMix64,
+    devices: DeviceDirectory? = nil, channels: BroadcastChannels? = nil, payloads: PayloadTally? = nil,
+    connection: UInt64, generator: SplitMix64,
     unregisteredAt: Int64,
     isObserved: Bool = false
   ) {
-    self.channels = channels
+    (self.channels, self.devices) = (channels, devices)
     served = isObserved ? [] : nil
     (self.service, self.trust, self.policy, self.store, self.payloads) = (service, trust, policy, store, payloads)
     (self.connection, self.generator, self.unregisteredAt) = (connection, generator, unregisteredAt)
@@ -214,7 +219,8 @@ struct ProviderGateway: ~Copyable {
   enum Verdict {
     case accepted
     case rejected(ProviderReason, status: Int)
-    case unregistered
+    /// Since a UNIX ms.
+    case unregistered(since: Int64)
 
     func served(_ stream: UInt32) -> ObservedEvent.Served {
       switch self {
@@ -239,7 +245,7 @@ struct ProviderGateway: ~Copyable {
       counts.accepted += 1
       answer(slot, 200, nil)
     case .rejected(let reason, let status): reject(slot, reason, status, isNotification, timestamp: nil)
-    case .unregistered: reject(slot, .unregistered, 410, isNotification, timestamp: unregisteredAt)
+    case .unregistered(let time): reject(slot, .unregistered, 410, isNotification, timestamp: time)
     }
   }
 
@@ -283,14 +289,17 @@ struct ProviderGateway: ~Copyable {
     if let reason = payloadFault(request, content, length, deciders[place].kind) { return documented(reason) }
     let token = request.token
     if DeviceToken.isInvalid(token) { return documented(.badDeviceToken) }
-    guard !policy.acceptsEverything else { return .accepted }
-    switch deciders[place].decider.decide(token) {
-    case .active: return .accepted
-    case .rejected(let rule):
-      if rule.reason == .unregistered { return .unregistered }
+    guard !policy.acceptsEverything || devices != nil else { return .accepted }
+    let decision = deciders[place].decider.decide(token)
+    if case .rejected(let rule) = decision {
+      if rule.reason == .unregistered { return .unregistered(since: unregisteredAt) }
       return .rejected(rule.reason, status: rule.httpStatus)
+    }
+    if let devices, let verdict = offer(request, place, content, requests[slot].index, to: devices) { return verdict }
+    switch decision {
+    case .active, .rejected: return .accepted
     case .unknown: return documented(.badDeviceToken)
-    case .uninstalled: return .unregistered
+    case .uninstalled: return .unregistered(since: unregisteredAt)
     case .offline: return keep(request, place, content, requests[slot].index)
     }
   }
@@ -306,6 +315,33 @@ struct ProviderGateway: ~Copyable {
     guard let payloads, content.byteCount == length else { return nil }
     return payloads.refusal(
       of: content, priority: request.priority, topic: topic, longest: request.longestPayload)
+  }
+
+  /// Takes a notification for a registered device; `nil` if the token is none of one.
+  private mutating func offer(
+    _ request: ServedRequest, _ topic: Int, _ content: RawSpan, _ index: Int, to devices: DeviceDirectory
+  ) -> Verdict? {
+    let name = deciders[topic].name
+    // A topic that no device has registered has no number.
+    let number = store.knownNumber(of: name) ?? .max
+    var push = OfferedPush(topic: number, token: request.token, payload: content, sent: nanoseconds)
+    push.priority = request.priority ?? 10
+    push.pushType = request.pushType?.rawValue
+    push.expiration = request.expiration.map { UInt32(clamping: $0) }
+    push.collapseID = service.rules.keepsCollapseIDs ? request.collapseID : []
+    push.isBackground = push.pushType.map { $0 == "background" } ?? PayloadRules.isSilent(content)
+    push.origin = .init(connection: connection, index: index)
+    switch devices.accept(push, topic: name, now: now) {
+    case .decided(.unknown): return nil
+    case .decided(.accepted):
+      counts.offline += 1
+      return .accepted
+    case .decided(.otherTopic):
+      return .rejected(
+        .deviceTokenNotForTopic, status: ProviderReason.deviceTokenNotForTopic.documentedStatus ?? 400)
+    case .decided(.unregistered(let time)): return .unregistered(since: time)
+    case .unkept: return .rejected(.serviceUnavailable, status: 503)
+    }
   }
 
   /// Keeps a notification for a device that is offline.
@@ -420,7 +456,7 @@ struct ProviderGateway: ~Copyable {
     let made = given == 0 ? (generator.next(), generator.next()) : nil
     let unique = hasUnique ? (generator.next(), generator.next()) : nil
     let sendsType = content != nil && service.rules.sendsContentType
-    return session.answer(slot, status: status, content: content ?? []) { block in
+    return session.answer(slot, status: status, content: request.isHead ? [] : content ?? []) { block in
       let name: StaticString = isToDevice ? "apns-id" : "apns-request-id"
       if let made {
         block.writeField(name, uuid: made)

@@ -178,6 +178,27 @@ extension Schema {
     Field("dropped", .integer, "Thrown away while they could have been delivered, because the store was full."),
     Field("stored", .integer, "Waiting for a device that is offline."),
     Field("uninstalled", .integer, "For an uninstalled app: dropped, and the token put on the feedback list."),
+    Field(
+      "channel", .object(deviceChannel),
+      "Of the device channel. Of notifications for registered devices `delivered` are those that the device has acknowledged, and `stored` those that wait or are not acknowledged.",
+      of: .run, when: "`--device-channel` was given", since: "0.3"),
+  ]
+
+  private static let deviceChannel: [Field] = [
+    Field("connections", .integer, "TCP connections of devices."),
+    Field("handshake_failures", .integer, "The part of `connections` that ended before its handshake was completed."),
+    Field("registrations", .integer, "Registrations that got a token, the same one again included."),
+    Field("registered", .integer, "Tokens that were valid at the end."),
+    Field("online", .integer, "The part of `registered` whose device was connected at the end."),
+    Field("sent", .integer, "Notifications that were sent to devices, those that were sent again included."),
+    Field("repeated", .integer, "The part of `sent` that was sent before, on a connection that ended."),
+    Field("unacknowledged", .integer, "The part of `devices.stored` that was sent and not acknowledged."),
+    Field(
+      "restored", .integer,
+      "Notifications of an earlier run, from `--device-store`: in `devices`, and not in `gateway.accepted`."),
+    Field("unkept", .integer, "Notifications that could not be kept, and were not accepted for that reason."),
+    Field("malformed", .integer, "Messages of devices that could not be read; each ended its connection."),
+    Field("refused", .map(key: .text, value: .integer), "What devices asked for and did not get, by reason."),
   ]
 
   private static let feedback: [Field] = [

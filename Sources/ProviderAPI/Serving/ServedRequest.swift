@@ -15,6 +15,8 @@ package struct ServedRequest: Sendable {
   /// The place of `authorization` in the fields; `nil` without one.
   package private(set) var authorization: Int?
   private var isPost = false
+  /// The method is HEAD: its answer has no content (RFC 9110 section 9.3.2).
+  package private(set) var isHead = false
   private var seen: Seen = []
   private var faults: Faults = []
   private var bytes: [UInt8] = []
@@ -68,7 +70,7 @@ package struct ServedRequest: Sendable {
   /// - Parameter fields: all of them, without a fault of HTTP.
   package mutating func read(_ fields: FieldList) {
     authorization = nil
-    (target, priority, expiration, isPost, seen, faults) = (.other, nil, nil, false, [], [])
+    (target, priority, expiration, isPost, isHead, seen, faults) = (.other, nil, nil, false, false, [], [])
     (tokenRange, topicRange, typeRange, identifierRange, tokenDigits) = (0..<0, 0..<0, 0..<0, 0..<0, 0)
     collapseRange = 0..<0
     bytes.removeAll(keepingCapacity: true)
@@ -79,6 +81,7 @@ package struct ServedRequest: Sendable {
       case 7 where name.holds(":method", at: 0):
         let value = fields.value(of: field)
         isPost = value.byteCount == 4 && value.holds("POST", at: 0)
+        isHead = value.byteCount == 4 && value.holds("HEAD", at: 0)
       case 7 where name.holds("apns-id", at: 0):
         guard isFirst(.identifier) else { continue }
         identifierRange = keep(fields.value(of: field))

@@ -25,6 +25,13 @@ package struct SimulatorSummary: Sendable {
       }
     }
     let (devices, feedback) = (ledger.devices, ledger.feedback)
+    var deviceChannel = ""
+    if let channel = devices.channel {
+      deviceChannel =
+        "\ndevice channel \(grouped(channel.connections)) connections, \(grouped(channel.registered)) tokens, \(grouped(channel.online)) online; \(grouped(channel.sent)) sent, \(grouped(channel.repeated)) of them again, \(grouped(channel.unacknowledged)) not acknowledged, \(grouped(channel.refused.values.reduce(0, +))) refused, \(grouped(channel.malformed)) malformed"
+      if channel.restored > 0 { deviceChannel += ", \(grouped(channel.restored)) restored" }
+      if channel.unkept > 0 { deviceChannel += ", \(grouped(channel.unkept)) not kept" }
+    }
     var payloads = ""
     if let judged = ledger.payloads, !judged.kinds.isEmpty {
       func list(_ counts: [String: Int]) -> String {
@@ -44,7 +51,7 @@ package struct SimulatorSummary: Sendable {
     text = """
       notifications  \(grouped(gateway.received)) received = \(grouped(gateway.accepted)) accepted + \(grouped(gateway.rejected.values.reduce(0, +))) rejected + \(grouped(gateway.discarded)) discarded
       rejected       \(rejected.isEmpty ? "-" : rejected.joined(separator: ", "))\(gateway.binary.malformed > 0 ? ", \(grouped(gateway.binary.malformed)) of them malformed" : "")
-      \(payloads)devices        \(grouped(devices.delivered)) delivered, \(grouped(devices.stored)) stored, \(grouped(devices.coalesced)) coalesced, \(grouped(devices.expired)) expired, \(grouped(devices.dropped)) dropped, \(grouped(devices.uninstalled)) uninstalled
+      \(payloads)devices        \(grouped(devices.delivered)) delivered, \(grouped(devices.stored)) stored, \(grouped(devices.coalesced)) coalesced, \(grouped(devices.expired)) expired, \(grouped(devices.dropped)) dropped, \(grouped(devices.uninstalled)) uninstalled\(deviceChannel)
       connections    \(grouped(gateway.connections)), \(grouped(gateway.resumed)) resumed, \(grouped(gateway.handshakeFailures)) failed handshakes, \(grouped(gateway.refused)) refused, \(grouped(gateway.binary.incomplete)) ended inside a frame
       feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")\(http2)\(records)\(verdict)
       """

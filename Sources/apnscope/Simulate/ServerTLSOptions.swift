@@ -102,6 +102,18 @@ struct ServerTLSOptions: ParsableArguments {
     }
   }
 
+  /// The TLS of the device channel: a device shows no certificate.
+  func deviceContext() throws -> TLSContext? {
+    guard let identity else { return nil }
+    return try reporting {
+      var configuration = try configuration(IdentityDirectory(identity))
+      configuration.versions = max(tls.versions.lowerBound, .tls12)...max(tls.versions.upperBound, .tls12)
+      configuration.peerCertificate = .notAsked
+      configuration.revocationListFile = nil
+      return try TLSContext(configuration)
+    }
+  }
+
   private func reporting<Value>(_ body: () throws -> Value) throws -> Value {
     do {
       return try body()

@@ -100,6 +100,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Rejections and responses") var answers: AnswerOptions
   @OptionGroup(title: "Treatment of connections") var treatment: TreatmentOptions
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
+  @OptionGroup(title: "Device channel") var channel: DeviceChannelOptions
   @OptionGroup(title: "Books") var books: AccountingOptions
   @OptionGroup(title: "Verdict") var resends: ResendOption
   @OptionGroup(title: "Expectations") var expectations: ExpectationOptions
@@ -120,6 +121,7 @@ struct Simulate: AsyncParsableCommand {
     }
     if settings == nil {
       try http2.requireCompanions()
+      try channel.requireCompanions()
       try books.requireCompanions()
       try web.requireWeb()
     }
@@ -140,6 +142,7 @@ struct Simulate: AsyncParsableCommand {
       throw ValidationError("Neither the command line nor \(settings) has identity or plain.")
     }
     try merged.http2.requireCompanions()
+    try merged.channel.requireCompanions()
     try merged.checkFiles(settings: settings)
     try await SimulatorRun(merged).run()
   }
@@ -151,7 +154,7 @@ struct Simulate: AsyncParsableCommand {
         ("--ledger", books.ledger), ("--history", books.history), ("--log", books.log),
         ("--records", OutputFile.file(books.records)),
         ("--keylog", tls.keylog), ("--ready-file", expectations.readyFile), ("--junit", expectations.junit),
-        ("--feedback-list", feedbackListFile), FilesInUse.standardOutput,
+        ("--feedback-list", feedbackListFile), ("--device-store", channel.deviceStore), FilesInUse.standardOutput,
       ])
   }
 
@@ -175,6 +178,7 @@ struct Simulate: AsyncParsableCommand {
     treatment.apply(to: &options)
     try devices.apply(to: &options)
     limits.apply(to: &options)
+    try channel.apply(to: &options) { try tls.deviceContext() }
     options.keepsFeedback = !listening.noFeedback || devices.feedbackList != nil
     return options
   }

@@ -48,7 +48,7 @@ struct SimulatorRun {
     let page = try await command.web.start { ending.yield() }
     let places = [
       simulator.gateway.map { "gateway \($0)" }, simulator.http2.map { "http2 \($0)" },
-      simulator.channelManagement.map { "channels \($0)" },
+      simulator.channelManagement.map { "channels \($0)" }, simulator.deviceChannel.map { "devices \($0)" },
       simulator.feedback.map { "feedback \($0)" },
       metrics.map { "metrics http://\($0.address)/metrics" }, control.map { "control http://\($0.address)" },
     ].compactMap { $0 }

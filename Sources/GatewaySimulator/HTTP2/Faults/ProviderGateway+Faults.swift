@@ -131,8 +131,8 @@ extension ProviderGateway {
     case .accepted: answer.status = altered?.status ?? 200
     case .rejected(let cause, let status):
       (answer.status, reason, answer.content) = (status, cause, Self.content(cause))
-    case .unregistered:
-      (answer.status, reason, answer.content) = (410, .unregistered, Self.content(.unregistered, unregisteredAt))
+    case .unregistered(let time):
+      (answer.status, reason, answer.content) = (410, .unregistered, Self.content(.unregistered, time))
     }
     if let content = altered?.content {
       // No reason is told.
