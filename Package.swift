@@ -6,7 +6,7 @@ import PackageDescription
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 
 /// Imports go down only: command (apnscope), control (GatewayControl), joined (Pipeline, GatewayRecords), jobs (Dissection,
-/// Analysis, LoadTest, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
+/// Analysis, LoadTest, DeviceFleet, GatewaySimulator, Reporting), records (Records, InterfaceCapture), edges (PacketCapture,
 /// TLSDecryption, TLSTransport, MetricsEndpoint, CommandFiles), values (BinaryProtocol, ProviderAPI, HTTP2Server,
 /// DeviceProtocol, Payload, Measurement, OutputSchema, SQLite, TLSFoundation, HTTPEndpoint), model (PushModel, HTTP2),
 /// ground (Bytes).
@@ -34,6 +34,7 @@ let package = Package(
     .library(name: "GatewaySimulator", targets: ["GatewaySimulator"]),
     .library(name: "GatewayControl", targets: ["GatewayControl"]),
     .library(name: "LoadTest", targets: ["LoadTest"]),
+    .library(name: "DeviceFleet", targets: ["DeviceFleet"]),
     .library(name: "Reporting", targets: ["Reporting"]),
   ],
   // Pinned to the next minor version: fixes arrive by themselves, new features do not.
@@ -177,6 +178,16 @@ let package = Package(
       swiftSettings: settings),
 
     .target(
+      name: "DeviceFleet",
+      dependencies: [
+        "Bytes", "DeviceProtocol", "Measurement", "TLSFoundation", "TLSTransport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
+      ],
+      swiftSettings: settings),
+
+    .target(
       name: "Reporting",
       dependencies: ["BinaryProtocol", "Bytes", "Measurement", "SQLite"],
       // Compiled in: a page is one file, and so is the command.
@@ -188,7 +199,8 @@ let package = Package(
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Analysis", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting", "PacketCapture",
+        "Analysis", "DeviceFleet", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting",
+        "PacketCapture",
         "HTTP2Server", "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
         "ProviderAPI",
         "TLSDecryption", "TLSTransport",
@@ -231,7 +243,8 @@ let package = Package(
       dependencies: [
         "Bytes", "BinaryProtocol", "HTTP2", "HTTP2Server", "DeviceProtocol", "ProviderAPI", "PushModel", "Payload",
         "Measurement", "OutputSchema", "PacketCapture", "TLSDecryption", "TLSTransport", "MetricsEndpoint", "Analysis",
-        "Dissection", "Records", "LoadTest", "GatewayControl", "GatewaySimulator", "Reporting", "TestSupport",
+        "Dissection", "Records", "DeviceFleet", "LoadTest", "GatewayControl", "GatewaySimulator", "Reporting",
+        "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
       ], path: "Examples/Libraries", packageAccess: false),
 
@@ -348,9 +361,16 @@ let package = Package(
       dependencies: ["Reporting", "Measurement", "SQLite", "TestSupport"],
       exclude: ["Golden"], swiftSettings: settings),
     .testTarget(
+      name: "DeviceFleetTests",
+      dependencies: [
+        "DeviceFleet", "DeviceProtocol", "Measurement", "TLSTransport", "Bytes", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+      ], swiftSettings: settings),
+    .testTarget(
       name: "CommandTests",
       dependencies: [
-        "apnscope", "LoadTest", "BinaryProtocol", "PushModel", "Measurement", "OutputSchema", "Reporting", "Bytes",
+        "apnscope", "DeviceProtocol", "LoadTest", "BinaryProtocol", "PushModel", "Measurement", "OutputSchema",
+        "Reporting", "Bytes",
         "TestSupport",
       ],
       exclude: ["Clients", "Golden"], swiftSettings: settings),

@@ -33,7 +33,7 @@ public struct Schema: Sendable, Equatable {
 
   /// Every described output, in the order of the pages.
   public static let all: [Schema] = [
-    .records, .stories, .events, .loadLog, .judgements, .renderings, .result, .ledger, .capacity, .inspection,
-    .comparison, .plan,
+    .records, .stories, .events, .loadLog, .judgements, .renderings, .result, .ledger, .fleet, .received,
+    .capacity, .inspection, .comparison, .plan,
   ]
 }

@@ -29,7 +29,7 @@ struct Apnscope: AsyncParsableCommand {
                                  render shows what a user would have seen.
         Is my provider correct?  simulate runs a gateway and a feedback service
                                  with faults on demand; identity makes their
-                                 certificates.
+                                 certificates; devices receives as a fleet.
         How much does it take?   load sends notifications at a set rate or as
                                  fast as possible and reports the fate of each;
                                  merge joins results of several machines;
@@ -55,7 +55,7 @@ struct Apnscope: AsyncParsableCommand {
     version: Environment.build(version, commit),
     subcommands: [
       Decode.self, Inspect.self, Follow.self, Annotate.self, Redact.self, Lint.self, Render.self, Simulate.self,
-      Load.self, Merge.self, ResultCommand.self, Compare.self, Capacity.self, Report.self, History.self,
+      Load.self, Devices.self, Merge.self, ResultCommand.self, Compare.self, Capacity.self, Report.self, History.self,
       IdentityCommand.self,
       SchemaCommand.self, DissectorCommand.self, DemoCommand.self,
     ])

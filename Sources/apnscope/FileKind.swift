@@ -64,6 +64,7 @@ enum FileKind: Equatable {
       "is a ledger of 'apnscope simulate', which 'apnscope report' and 'compare' read, and 'report --ledger' with a result of 'apnscope load'"
     case .result("inspect"):
       "is an inspection of 'apnscope inspect --format json', which 'apnscope merge' reads"
+    case .result("devices"): "is a result of 'apnscope devices', which 'apnscope merge' reads"
     case .result("capacity"): "is a result of 'apnscope capacity', which 'apnscope report' reads"
     case .result(let command): "is a result of '\(command)'"
     }

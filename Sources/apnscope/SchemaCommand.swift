@@ -8,7 +8,7 @@ struct SchemaCommand: ParsableCommand {
   enum Kind: String, CaseIterable, ExpressibleByArgument {
     case records, stories, events
     case loadLog = "load-log"
-    case judgements, renderings, result, ledger, capacity, inspection, comparison, plan
+    case judgements, renderings, result, ledger, fleet, received, capacity, inspection, comparison, plan
 
     var schema: Schema {
       switch self {
@@ -20,6 +20,8 @@ struct SchemaCommand: ParsableCommand {
       case .renderings: .renderings
       case .result: .result
       case .ledger: .ledger
+      case .fleet: .fleet
+      case .received: .received
       case .capacity: .capacity
       case .inspection: .inspection
       case .comparison: .comparison
@@ -49,6 +51,8 @@ struct SchemaCommand: ParsableCommand {
         renderings   output of render --format json; the schema describes one line
         result       results of load and merge
         ledger       ledger of simulate --ledger
+        fleet        result of devices --output, and of merge
+        received     lines of devices --received; the schema describes one line
         capacity     result of capacity
         inspection   output of inspect --format json
         comparison   output of compare --format json

@@ -13,8 +13,8 @@ struct SchemaCommandTests {
   @Test(
     "The pages in Documentation are what the command prints",
     arguments: [
-      ("records.md", "records stories events load-log judgements renderings"),
-      ("results.md", "result ledger capacity inspection comparison plan"),
+      ("records.md", "records stories events load-log judgements renderings received"),
+      ("results.md", "result ledger fleet capacity inspection comparison plan"),
     ])
   func pages(name: String, kinds: String) throws {
     try Command.inFolder { command in

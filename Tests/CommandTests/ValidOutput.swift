@@ -54,6 +54,7 @@ extension Outcome {
     case ("inspect", "json"): return .inspection
     case ("compare", "json"): return .comparison
     case ("load", "json"): return .result
+    case ("devices", "json"): return .fleet
     case ("capacity", "json"), ("report", "json"): return .capacity
     case ("lint", "json"): return .judgements
     case ("render", "json"): return .renderings

@@ -28,7 +28,7 @@ public struct GatewayAddresses: Sendable {
   }
 
   /// In the system's order, at least one.
-  let all: [SocketAddress]
+  package let all: [SocketAddress]
 
   /// Looks the host up, and blocks until the resolver answers. Temporary failures are retried for 3 seconds.
   public init(host: String, port: Int) throws(LookupError) {

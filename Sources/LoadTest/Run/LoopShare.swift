@@ -1,3 +1,5 @@
+import Measurement
+
 /// Which notifications of a run one event loop sends, by their numbers from 0.
 package struct LoopNumbers: Sendable, Equatable {
   /// Of all notifications, or of a topic's, those from this one on.

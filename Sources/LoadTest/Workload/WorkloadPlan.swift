@@ -1,3 +1,4 @@
+import Measurement
 import Payload
 
 /// The plan of the workload, which determines every notification.

@@ -68,6 +68,7 @@ package enum ResultDocument {
     case result(RunResult)
     case inspection(InspectionReport)
     case ledger(Ledger)
+    case fleet(FleetResult)
     /// A document of another kind, or one of these kinds that cannot be used.
     case unusable(kind: String, DocumentFailure)
     /// JSON, and no document of a command.
@@ -114,6 +115,9 @@ package enum ResultDocument {
         case Ledger().kind:
           try ResultDocument.check(header, Ledger().schema...Ledger().schema)
           return .ledger(try Ledger(from: decoder))
+        case FleetResult().kind:
+          try ResultDocument.check(header, FleetResult().schema...FleetResult().schema)
+          return .fleet(try FleetResult(from: decoder))
         default: throw DocumentFailure("", .otherKind(header.kind, expected: RunResult().kind))
         }
       }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Glibc
 import Measurement
 
@@ -58,6 +59,21 @@ struct EngineSegment: Equatable {
   static func variable(_ name: String) -> String? {
     // Safe: nothing changes the environment of this process, and the text is copied at once.
     unsafe getenv(name).map { unsafe String(cString: $0) }
+  }
+}
+
+extension SegmentArgument {
+  /// The segment, and where it is from.
+  func found() throws -> EngineSegment {
+    switch self {
+    case .part(let number, let count): return EngineSegment(number: number, count: count, source: "")
+    case .auto(let count):
+      do {
+        return try EngineSegment(asked: count, in: EngineSegment.variable)
+      } catch {
+        throw ValidationError("\(error).")
+      }
+    }
   }
 }
 

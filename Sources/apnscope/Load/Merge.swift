@@ -6,7 +6,7 @@ import Reporting
 
 struct Merge: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Merge the results of a load that several machines shared, inspections, or ledgers.",
+    abstract: "Merge the results of a load that several machines shared, of devices, inspections, or ledgers.",
     usage: "apnscope merge [<options>] <file> ...",
     discussion: """
       Each file is a result of 'apnscope load --output' of one segment of the same stream (--segment 1/4, 2/4 …), all run at \
@@ -35,7 +35,8 @@ struct Merge: ParsableCommand {
       Documents of 'apnscope inspect --format json' are joined as well: those of several recordings, or of the parts that \
       --shard made of one. Counts, distributions and findings are those of the whole; findings about resends are exact \
       within each document, and a shard has all packets between two hosts. Connections are numbered anew. A part that is \
-      missing causes exit code 70. Ledgers of 'apnscope simulate' alone are added to one ledger.
+      missing causes exit code 70. Ledgers of 'apnscope simulate' alone are added to one ledger, and results of \
+      'apnscope devices --segment' to one of the whole fleet.
 
       Warnings, also part of the result, report this, and plans that differ in more than the segment.
 
@@ -44,18 +45,19 @@ struct Merge: ParsableCommand {
         apnscope merge results/ --ledger sim.json --output merged.json
         apnscope merge results/ --history runs.sqlite
         apnscope merge gateway-1.json gateway-2.json --output ledger.json
+        apnscope merge fleet-1.json fleet-2.json --output fleet.json
         apnscope merge segment-*.json --threshold 'accepted_per_s>100k'
         cat segment-*.json | apnscope merge - --format json
         apnscope merge part-1.json part-2.json part-3.json part-4.json
 
-      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load, an inspection or a ledger, has another schema, or is \
+      Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load or of devices, an inspection or a ledger, has another schema, or is \
       the same as another; 66 cannot open a file; 69 one of the runs failed; 70 a part is missing, the books do not \
       balance, or those of the gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
       """)
 
   @Argument(
     help: ArgumentHelp(
-      "Results of 'apnscope load', inspections, or ledgers; folders of them, or - for standard input.",
+      "Results of 'apnscope load' or 'devices', inspections, or ledgers; folders of them, or - for standard input.",
       valueName: "file"),
     completion: .file(extensions: ["json"]))
   var results: [String]
@@ -118,6 +120,7 @@ struct Merge: ParsableCommand {
   func run() throws {
     let inputs = try MergeInputs(results, leavingOut: ledger + [outputFile].compactMap { $0 }, atMost: maxResults.value)
     if !inputs.inspections.isEmpty { return try merge(inputs.inspections, unreadable: inputs.unreadable) }
+    if !inputs.fleets.isEmpty { return try merge(inputs.fleets, unreadable: inputs.unreadable) }
     if !inputs.ledgers.isEmpty { return try merge(inputs.ledgers, unreadable: inputs.unreadable) }
     let books = try Ledger.merging(ledger.map { try ResultDocument.readLedger($0) })
     let runs = try History.appending(to: history)
@@ -170,6 +173,29 @@ struct Merge: ParsableCommand {
     try standard.check()
     for text in missing { complain(text) }
     if !(missing + unreadable).isEmpty, !allowMissing { throw ExitStatus.brokenBooks }
+  }
+
+  private func merge(_ fleets: [FleetResult.Part], unreadable: [String]) throws {
+    try refuseOptionsOfLoads(because: "\(fleets[0].name) is a result of 'devices'")
+    let merged: FleetResult
+    do {
+      merged = try FleetResult.merging(fleets)
+    } catch {
+      complain("\(error)")
+      throw ExitStatus.damaged
+    }
+    let file = try outputFile.map { try WholeDocument($0) }
+    let standard = try TextOutput()
+    let document = try merged.jsonDocument()
+    file?.write(document)
+    if shown == .json { standard.say(document) } else { standard.show(FleetSummary(merged).text, colour) }
+    try file?.check()
+    try standard.check()
+    let broken = merged.invariants.filter { !$0.holds }
+    for invariant in broken { complain("does not hold: \(invariant.name) (\(invariant.detail))") }
+    if !broken.isEmpty || !merged.repeatedSegments.isEmpty { throw ExitStatus.brokenBooks }
+    if !(merged.missingSegments + unreadable).isEmpty, !allowMissing { throw ExitStatus.brokenBooks }
+    if merged.devices.everOnline == 0 { throw ExitStatus.unavailable }
   }
 
   private func refuseOptionsOfLoads(because reason: String) throws {

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Measurement
 import Reporting
 
-/// The inputs of `merge`, which are results of loads, or inspections, or ledgers: files, folders, and concatenated
+/// The inputs of `merge`, which are results of loads or of devices, or inspections, or ledgers: files, folders, and concatenated
 /// documents on standard input. Results of loads are merged as they are read, and not kept.
 ///
 /// For a killed run, `FILE.part` replaces `FILE`. Reports skipped files with reasons.
@@ -13,6 +13,7 @@ struct MergeInputs {
   private(set) var merger = RunResult.Merger()
   private(set) var ledgers: [(name: String, ledger: Ledger)] = []
   private(set) var inspections: [InspectionReport.Part] = []
+  private(set) var fleets: [FleetResult.Part] = []
   /// Documents that should have been results and cannot be read, each with its name and the reason.
   private(set) var unreadable: [String] = []
   /// The names of the documents read, by content: a document counts once.
@@ -22,7 +23,7 @@ struct MergeInputs {
   private let most: Int
 
   /// Kinds of documents of which one in a folder has to be usable. A ledger there is the gateway's.
-  private static let kinds = [RunResult().kind, InspectionDocument.kind]
+  private static let kinds = [RunResult().kind, InspectionDocument.kind, FleetResult().kind]
 
   /// Reports an error and throws an exit code if there is no result, or if a named file is not a load's result.
   ///
@@ -42,6 +43,7 @@ struct MergeInputs {
     }
     let kinds = [
       merger.firstName.map { ($0, "a result of 'load'") }, inspections.first.map { ($0.name, "an inspection") },
+      fleets.first.map { ($0.name, "a result of 'devices'") },
       ledgers.first.map { ($0.name, "a ledger") },
     ].compactMap { $0 }
     if kinds.count > 1 {
@@ -131,13 +133,17 @@ struct MergeInputs {
     case .inspection(let report):
       try note(data, name)
       inspections.append(.init(name, report))
+    case .fleet(let result):
+      try note(data, name)
+      fleets.append(.init(name, result))
     case .ledger(let ledger) where isNamed:
       try note(data, name)
       ledgers.append((name, ledger))
     case .unusable(let kind, let failure) where isNamed || Self.kinds.contains(kind):
       throw failure
     case .foreign(let failure) where isNamed: throw failure
-    case .ledger, .unusable, .foreign: complain("\(name): not a result of 'load' or an inspection; skipped")
+    case .ledger, .unusable, .foreign:
+      complain("\(name): not a result of 'load' or 'devices', or an inspection; skipped")
     }
   }
 
@@ -159,7 +165,7 @@ struct MergeInputs {
       throw ExitStatus.damaged
     }
     names[digest] = name
-    guard merger.count + inspections.count + ledgers.count < most else {
+    guard merger.count + inspections.count + fleets.count + ledgers.count < most else {
       complain("merge: more than \(grouped(most)) results; raise --max-results")
       throw ExitStatus.damaged
     }

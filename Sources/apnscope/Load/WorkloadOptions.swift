@@ -169,16 +169,7 @@ struct WorkloadOptions: ParsableArguments {
 
   /// The segment, and where it is from.
   func foundSegment() throws -> EngineSegment {
-    switch segment {
-    case nil: return EngineSegment(number: 1, count: 1, source: "")
-    case .part(let number, let count): return EngineSegment(number: number, count: count, source: "")
-    case .auto(let count):
-      do {
-        return try EngineSegment(asked: count, in: EngineSegment.variable)
-      } catch {
-        throw ValidationError("\(error).")
-      }
-    }
+    try segment?.found() ?? EngineSegment(number: 1, count: 1, source: "")
   }
 
   private func read<Value>(

@@ -1,16 +1,16 @@
 import Glibc
 
 /// Metrics of this process from the system.
-enum ProcessStatus {
+package enum ProcessStatus {
   /// Most resident bytes so far.
-  static func maximumMemory() -> Int {
+  package static func maximumMemory() -> Int {
     var usage = rusage()
     _ = unsafe getrusage(__rusage_who_t(0), &usage)
     return usage.ru_maxrss * 1_024
   }
 
   /// Resident bytes now; 0 if the system does not report them.
-  static func memory() -> Int {
+  package static func memory() -> Int {
     let words = words(of: "/proc/self/statm")
     return words.count > 1 ? (Int(words[1]) ?? 0) * max(0, sysconf(Int32(_SC_PAGESIZE))) : 0
   }
@@ -28,13 +28,13 @@ enum ProcessStatus {
   }
 
   /// Seconds for which this thread could have run and no processor was free; 0 if the system does not report them.
-  static func waited() -> Double {
+  package static func waited() -> Double {
     // | nanoseconds on a processor | nanoseconds waiting for one | turns |
     words(of: "/proc/thread-self/schedstat").dropFirst().first.flatMap { Double($0) }.map { $0 / 1e9 } ?? 0
   }
 
   /// User and system seconds of this process.
-  static func processor() -> (user: Double, system: Double) {
+  package static func processor() -> (user: Double, system: Double) {
     var usage = rusage()
     _ = unsafe getrusage(__rusage_who_t(0), &usage)
     func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }

@@ -1,0 +1,208 @@
+extension Schema {
+  /// The document of `apnscope devices --output`.
+  public static let fleet = Schema(
+    "fleet", title: "Result of a fleet of simulated devices", form: .document,
+    text: [
+      """
+      `apnscope devices --output` writes what its devices received, and what became of their connections, as one JSON \
+      document. `apnscope merge` joins those of several segments of a fleet into one of the same kind.
+      """,
+      """
+      The counts balance: `attempted` = `opened` + the sum of `failed` + `abandoned`, `opened` = the sum of `closed`, and \
+      `received` = `online` + `stored` + `repeated`.
+      """,
+    ],
+    root: .object([
+      Field("schema", .exactly(1), "Version of this contract; a field that is renamed or retyped changes it."),
+      Field("kind", .word("devices"), "Which document it is."),
+      Field("started", .time, "When the fleet began; of segments the earliest."),
+      Field("ended", .time, "When it ended; of segments the latest."),
+      Field("environment", .environment, "Machine and software; of segments that of the first."),
+      Field("labels", .map(key: .text, value: .text), "Labels of `--label`.", when: "there are any"),
+      Field(
+        "plan", .map(key: .text, value: .anything),
+        "The options in effect, by their names with `_` for `-`, and `devices`, those of the segment."),
+      Field("segment", .text, "The part of the fleet, as `2/4`; of a merged result its parts, as `1/4,2/4`."),
+      Field("interrupted", .boolean, "Whether a signal ended the run."),
+      Field("devices", .object(devices), "Devices by what became of them.", of: .run),
+      Field("connections", .object(connections), "Connections to the device channel.", of: .run),
+      Field("registrations", .object(registrations), "Requests for tokens.", of: .run),
+      Field("notifications", .object(notifications), "Notifications, each counted once.", of: .run),
+      Field("latency", .object(latency), "Histograms of times; an hour and more count as an hour.", of: .run),
+      Field(
+        "faults", .map(key: fault, value: .integer),
+        "What the gateway did and must not do, by name; none is there for 0.",
+        of: .run),
+      Field("last_received", .time, "When the last notification came.", when: "any did"),
+      Field("storms", .array(.object(storm)), "What came of each `--storm`, in the order of their times."),
+      Field("timeline", .object(course), "The course of the run."),
+      Field(
+        "resources",
+        .object([
+          Field("cpu_user_s", .number, "Processor time of the process.", unit: .seconds),
+          Field("cpu_system_s", .number, "Processor time of the kernel for it.", unit: .seconds),
+          Field("max_rss_bytes", .integer, "Most resident memory; of segments the sum.", unit: .bytes),
+        ]), "What the process used; of segments the sums."),
+      Field("warnings", .array(.text), "What to know about the result."),
+    ]),
+    example: #"""
+      {
+        "schema": 1, "kind": "devices", "started": "2026-01-02T03:04:05Z", "ended": "2026-01-02T03:05:05Z",
+        "environment": {
+          "host": "a", "kernel": "Linux 6.1", "cpu": "", "cores": 2, "memory_bytes": 0, "openssl": "", "apnscope": "0.3.0",
+          "command": []
+        },
+        "plan": {"count": 1}, "segment": "1/1", "interrupted": false,
+        "devices": {"asked": 1, "ever_online": 1, "online_at_end": 1, "restored": 0},
+        "connections": {"attempted": 1, "opened": 1, "failed": {}, "abandoned": 0, "closed": {"end": 1}},
+        "registrations": {"asked": 1, "tokens": 1, "wrong_tokens": 0, "token_changes": 0, "refused": {}},
+        "notifications": {
+          "received": 0, "online": 0, "stored": 0, "repeated": 0, "duplicates": 0, "acknowledgements": 0, "payload_bytes": 0
+        },
+        "latency": {
+          "online_us": {
+            "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
+          },
+          "stored_us": {
+            "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
+          },
+          "repeated_us": {
+            "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
+          },
+          "connect_us": {
+            "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
+          },
+          "ready_us": {
+            "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
+          }
+        },
+        "faults": {}, "storms": [],
+        "timeline": {"period_s": 1, "samples": [{"time": 1767323045, "online_s": 1, "opened": 1, "received": 0}]},
+        "resources": {"cpu_user_s": 0, "cpu_system_s": 0, "max_rss_bytes": 0}, "warnings": []
+      }
+      """#)
+
+  private static let devices: [Field] = [
+    Field("asked", .integer, "Devices of the fleet, or of the segment."),
+    Field("ever_online", .integer, "The part of `asked` that was online at any time."),
+    Field("online_at_end", .integer, "The part of `asked` that was online when the run ended."),
+    Field("restored", .integer, "Restores: each takes a device to its next generation."),
+  ]
+
+  private static let connections: [Field] = [
+    Field("attempted", .integer, "Attempts to connect."),
+    Field("opened", .integer, "The part of `attempted` that could be written to: TCP, and TLS if there is."),
+    Field("failed", .map(key: .text, value: .integer), "The part of `attempted` that failed, by reason."),
+    Field("abandoned", .integer, "The part of `attempted` that the end of the run cut off."),
+    Field("closed", .map(key: closeCause, value: .integer), "The ends of `opened` by cause."),
+  ]
+
+  private static let closeCause = Shape.values([
+    "left": "The device went, and said so.", "reset": "The device went without a word, by a reset.",
+    "storm": "A storm took it.", "restored": "The device was restored.", "end": "The run ended.",
+    "gateway_offline": "The gateway said that it closes the connection.",
+    "refused": "The gateway refused what the device needs.", "peer_fin": "The gateway closed it.",
+    "peer_rst": "The gateway reset it, or the network broke.", "message": "The gateway's bytes are no messages.",
+    "memory": "Unfinished messages took more than `--max-buffered`.", "error": "TLS or the system failed.",
+  ])
+
+  private static let fault = Shape.values([
+    "duplicate": "A notification whose sequence was not above the last one of its app.",
+    "wrong_token": "A token that is not the one of `--seed`.",
+    "unknown_token": "A notification for a token that the device did not have.",
+    "unexpected": "A message that has no meaning where it came.",
+    "unreadable": "JSON that is no message, or lacks a member.", "unknown_message": "A message of an unknown name.",
+    "framing": "Bytes that are no message, or too long a one: they ended their connection.",
+  ])
+
+  private static let registrations: [Field] = [
+    Field("asked", .integer, "Requests for the token of an app."),
+    Field("tokens", .integer, "The part of `asked` that was answered with a token."),
+    Field("wrong_tokens", .integer, "The part of `tokens` that is not the token of `--seed`."),
+    Field("token_changes", .integer, "Tokens that the gateway replaced."),
+    Field(
+      "refused", .map(key: .text, value: .integer),
+      "Refusals by reason, also of other requests; Documentation/device-channel.md has the reasons."),
+  ]
+
+  private static let notifications: [Field] = [
+    Field("received", .integer, "Notifications that devices received; duplicates are not among them."),
+    Field("online", .integer, "The part of `received` that the gateway sent as soon as it came."),
+    Field("stored", .integer, "The part of `received` that waited at the gateway."),
+    Field("repeated", .integer, "The part of `received` that the gateway sent on an earlier connection, too."),
+    Field("duplicates", .integer, "Notifications whose sequence was not above the last one."),
+    Field("acknowledgements", .integer, "Acknowledgements, each of one or more notifications."),
+    Field("payload_bytes", .integer, "Payloads of `received`.", unit: .bytes),
+  ]
+
+  private static let latency: [Field] = [
+    Field("online_us", .histogram, "From the gateway's read to the device, of `online`.", unit: .microseconds),
+    Field("stored_us", .histogram, "The same of `stored`.", unit: .microseconds),
+    Field("repeated_us", .histogram, "The same of `repeated`.", unit: .microseconds),
+    Field(
+      "connect_us", .histogram, "From the attempt to connect to when the connection could be written to.",
+      unit: .microseconds),
+    Field(
+      "ready_us", .histogram, "From the attempt to connect to when the device said that it is online.",
+      unit: .microseconds),
+  ]
+
+  private static let storm: [Field] = [
+    Field("at_s", .number, "From the start of the run.", unit: .seconds),
+    Field("within_s", .number, "The time within which devices came back.", unit: .seconds),
+    Field("lost", .integer, "Devices that lost their connection."),
+    Field("back", .integer, "The part of `lost` that was online again before the next storm."),
+    Field(
+      "last_back_s", .number, "From the storm to when the last one of `back` was online.", unit: .seconds,
+      when: "any was"),
+    Field(
+      "last_stored_s", .number, "From the storm to the last notification, before the next storm, that had waited.",
+      unit: .seconds, when: "any came"),
+    Field("opened_per_s", .array(.integer), "Connections opened in each of the first 600 seconds after the storm."),
+    Field("peak_opened_per_s", .integer, "The highest of these.", unit: .perSecond),
+  ]
+
+  private static let course: [Field] = [
+    Field("period_s", .integer, "The time of a sample, a power of two.", unit: .seconds),
+    Field(
+      "samples",
+      .array(
+        .object([
+          Field("time", .integer, "Its beginning, a multiple of the period.", unit: .unixSeconds),
+          Field(
+            "online_s", .integer,
+            "Seconds that devices were online, all together, looked at once a second; divided by the period it is how many were.",
+            unit: .seconds),
+          Field("opened", .integer, "Connections that were opened."),
+          Field("received", .integer, "Notifications that were received."),
+        ])), "In the order of time; at most `--timeline`."),
+  ]
+
+  /// The lines of `apnscope devices --received`.
+  public static let received = Schema(
+    "received", title: "Notifications that simulated devices received", form: .lines,
+    text: [
+      """
+      `apnscope devices --received` writes a JSON object a line for each notification that a device received; duplicates are \
+      not among them. Lines of one device are in the order of their arrival.
+      """
+    ],
+    root: .object([
+      Field("time_ns", .integer, "When it was read, in UNIX nanoseconds."),
+      Field("device", .integer, "Number of the device in its population."),
+      Field("token", .hexadecimal, "The token that it was sent to."),
+      Field("topic", .text, "The topic of the app."),
+      Field("sequence", .integer, "Its number among those of the app."),
+      Field("sent_ns", .integer, "When the gateway read it from the provider, in UNIX nanoseconds."),
+      Field("stored", .boolean, "Whether it waited at the gateway."),
+      Field("repeated", .boolean, "Whether it was sent on an earlier connection, too."),
+      Field("priority", .integer, "10, 5 or 1."),
+      Field("push_type", .text, "The push type.", when: "the provider sent one"),
+      Field("collapse_id", .text, "The collapse identifier.", when: "the provider sent one"),
+      Field("payload_sha256", .hexadecimal, "SHA-256 of the payload.", when: "`--payloads` was not given"),
+      Field("payload", .string(.base64), "The payload.", when: "`--payloads` was given"),
+    ]),
+    example: #"""
+      {"time_ns": 1767323045000000000, "device": 7, "token": "0102", "topic": "com.example.app", "sequence": 1, "sent_ns": 1767323044000000000, "stored": false, "repeated": false, "priority": 10, "payload_sha256": "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"}
+      """#)
+}

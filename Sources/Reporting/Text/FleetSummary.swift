@@ -1,0 +1,72 @@
+import Measurement
+
+/// The result of a fleet of devices on one screen.
+package struct FleetSummary: Sendable {
+  package let text: String
+
+  package init(_ result: FleetResult) {
+    text = (Self.counts(result) + Self.times(result) + Self.storms(result) + Self.checks(result)).joined(
+      separator: "\n")
+  }
+
+  private static func counts(_ result: FleetResult) -> [String] {
+    let (devices, connections) = (result.devices, result.connections)
+    let (registrations, notifications) = (result.registrations, result.notifications)
+    let failed = connections.failed.values.reduce(0, +)
+    return [
+      "devices        \(grouped(devices.asked)): \(grouped(devices.everOnline)) were online, \(grouped(devices.onlineAtEnd)) at the end\(devices.restored > 0 ? "; \(counted(devices.restored, "restore"))" : "")",
+      "connections    \(grouped(connections.opened)) opened, \(grouped(failed)) failed\(list(connections.failed, in: " (", ")"))\(connections.abandoned > 0 ? ", \(grouped(connections.abandoned)) abandoned" : ""); closed: \(list(connections.closed.byName))",
+      "tokens         \(grouped(registrations.tokens)) of \(grouped(registrations.asked)) that were asked for, \(grouped(registrations.wrongTokens)) wrong, \(grouped(registrations.tokenChanges)) changed\(list(registrations.refused, in: "; refused: ", ""))",
+      "notifications  \(grouped(notifications.received)) received = \(grouped(notifications.online)) online + \(grouped(notifications.stored)) stored + \(grouped(notifications.repeated)) repeated; \(counted(notifications.acknowledgements, "acknowledgement"))",
+      "last received  \(result.lastReceived ?? "-")",
+    ]
+  }
+
+  private static func times(_ result: FleetResult) -> [String] {
+    let latency = result.latency
+    let rows = [
+      ("online", latency.onlineUs), ("stored", latency.storedUs), ("repeated", latency.repeatedUs),
+      ("connect", latency.connectUs), ("ready", latency.readyUs),
+    ].compactMap { name, histogram -> String? in
+      guard histogram.count > 0 else { return nil }
+      return row(
+        name, [0.5, 0.99, 0.999].map { histogram.text(histogram.quantile($0)) } + [histogram.text(histogram.maximum)])
+    }
+    let resources = result.resources
+    return (rows.isEmpty ? [] : [row("", ["p50", "p99", "p99.9", "max"])] + rows) + [
+      "resources      \(tenths(resources.cpuUserS + resources.cpuSystemS)) of processor time, \(resources.maxRssBytes >> 20) MiB"
+    ]
+  }
+
+  private static func storms(_ result: FleetResult) -> [String] {
+    result.storms.map { storm in
+      let all = storm.back == storm.lost ? "all" : "\(grouped(storm.back)) of \(grouped(storm.lost))"
+      let back = storm.lastBackS.map { ", \(all) back after \(tenths($0))" } ?? ""
+      let stored = storm.lastStoredS.map { ", the last notification that had waited came after \(tenths($0))" } ?? ""
+      return
+        "storm          at \(tenths(storm.atS)): \(counted(storm.lost, "connection")) lost\(back), at most \(grouped(storm.peakOpenedPerS)) connections a second\(stored)"
+    }
+  }
+
+  private static func checks(_ result: FleetResult) -> [String] {
+    let faults = result.faults.sorted { $0.key < $1.key }
+    return result.invariants.filter { !$0.holds }.map { "✗ \($0.name)  \($0.detail)" }
+      + (faults.isEmpty
+        ? ["✓ the gateway made no errors"] : ["✗ errors of the gateway: \(list(result.faults))"])
+      + result.warnings.map { "! \($0)" }
+  }
+
+  private static func list(_ counts: [String: Int], in opening: String = "", _ closing: String = "") -> String {
+    let positive = counts.filter { $0.value > 0 }
+    if positive.isEmpty { return opening.isEmpty ? "-" : "" }
+    let names = positive.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\(grouped($0.value)) \($0.key)" }
+    return opening + names.joined(separator: ", ") + closing
+  }
+
+  private static func row(_ name: String, _ cells: [String]) -> String {
+    func pad(_ text: String, _ width: Int) -> String {
+      String(repeating: " ", count: max(0, width - text.count)) + text
+    }
+    return name + String(repeating: " ", count: max(1, 15 - name.count)) + cells.map { pad($0, 11) }.joined()
+  }
+}
