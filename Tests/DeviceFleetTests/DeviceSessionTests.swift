@@ -219,7 +219,7 @@ struct DeviceSessionTests {
       var talk = Conversation()
       try talk.comeOnline()
       talk.hear(.refused(reason: reason, topic: nil))
-      let ends = [.version, .oldGeneration, .unknownToken].contains(reason)
+      let ends = [.version, .environment, .oldGeneration, .unknownToken].contains(reason)
       #expect(talk.told() == [.refused(reason)] + (ends ? [.ends(.refused)] : []), "\(reason)")
     }
   }

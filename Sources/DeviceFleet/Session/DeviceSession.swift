@@ -227,7 +227,7 @@ struct DeviceSession {
       // Its next connection asks for a token, and has nothing of what the old one got.
       for other in apps.indices where place == nil || place == other { apps[other] = App() }
       end(.refused, &tools)
-    case .version, .oldGeneration: end(.refused, &tools)
+    case .version, .environment, .oldGeneration: end(.refused, &tools)
     case .tooMany, .storage:
       guard case .registering(let waiting) = state else { return }
       answer(leaves: place.map { waiting & ~(1 << UInt64($0)) } ?? 0, &tools)

@@ -96,6 +96,28 @@ extension Simulator {
         "apnscope_feedback_lost_total", "Failures that could not be put on a feedback list.", feedback.lost),
       Metric(.gauge, "apnscope_feedback_waiting", help: "Tokens on feedback lists.", value(feedback.waiting)),
     ]
+    if let channel = devices.channel {
+      metrics += [
+        counter("apnscope_devices_connections_total", "TCP connections of devices.", channel.connections),
+        counter("apnscope_devices_sent_total", "Notifications sent to devices.", channel.sent),
+        counter(
+          "apnscope_devices_repeated_total", "Of these, those that were sent before, on a connection that ended.",
+          channel.repeated),
+        Metric(
+          .counter, "apnscope_devices_refused_total", help: "What devices asked for and did not get.",
+          samples: channel.refused.sorted { $0.key < $1.key }.map {
+            .init(labels: ["reason": $0.key], value($0.value))
+          }),
+        counter(
+          "apnscope_devices_unkept_total", "Notifications not accepted because they could not be kept.",
+          channel.unkept),
+        Metric(.gauge, "apnscope_devices_registered", help: "Valid tokens of devices.", value(channel.registered)),
+        Metric(.gauge, "apnscope_devices_online", help: "Of these, those that are connected.", value(channel.online)),
+        Metric(
+          .gauge, "apnscope_devices_unacknowledged", help: "Notifications sent to devices and not acknowledged.",
+          value(channel.unacknowledged)),
+      ]
+    }
     guard let served = ledger.http2 else { return metrics }
     metrics += [
       counter("apnscope_http2_connections_total", "TCP connections over HTTP/2.", served.connections),

@@ -205,6 +205,7 @@ struct ChannelWorld {
 
   private mutating func collect() {
     for (link, message) in gateway.takeMessages() {
+      if case .registered = message { continue }
       guard let device = links.first(where: { $0.value.link == link })?.key else {
         problems.append("a message for a connection that has ended")
         continue

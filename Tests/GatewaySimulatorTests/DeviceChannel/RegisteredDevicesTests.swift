@@ -266,6 +266,8 @@ struct RegisteredDevicesTests {
     func online(_ received: UInt64) -> [(topic: UInt32, app: DeviceMessage.Online.App)] {
       [(0, .init(token: token, topic: "a", received: received))]
     }
+    let answers = gateway.takeMessages().map(\.message)
+    #expect(answers == [.registered(.init(device: 3, topic: "a", token: token))])
     _ = gateway.online(online(0), hasLowPower: false, on: links[0], now: 2)
     for text in ["one", "two"] {
       let decision = gateway.take(text, topic: 0, token: token, now: 2)

@@ -157,9 +157,7 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
     }
     let result = directory.use { $0.register(registration, topic: number, on: link, now: shared.milliseconds) }
     switch result {
-    case .token(let token):
-      loopState.tally.devices.registrations += 1
-      write(.registered(.init(device: registration.device, topic: topic, token: token)))
+    case .token: loopState.tally.devices.registrations += 1
     case .refused(let reason): refuse(reason, topic: topic)
     }
   }

@@ -169,7 +169,7 @@ struct RegisteredDevices: Sendable {
     let earlier = latest[key]
     if let earlier {
       let app = apps[Int(earlier)]
-      if app.generation == registration.generation { return .token(app.token) }
+      if app.generation == registration.generation { return answer(registration, app.token, link) }
       if app.generation > registration.generation { return .refused(.oldGeneration) }
     }
     guard apps.count < options.maximumTokens else { return .refused(.tooMany) }
@@ -183,6 +183,15 @@ struct RegisteredDevices: Sendable {
     if let earlier { retire(earlier, by: link) }
     add(app)
     note(app)
+    return answer(registration, token, link)
+  }
+
+  /// The token reaches the device when it is kept.
+  private mutating func answer(
+    _ registration: DeviceMessage.Registration, _ token: [UInt8], _ link: Link
+  ) -> Registration {
+    messages.append(
+      (link, .registered(.init(device: registration.device, topic: registration.topic, token: token))))
     return .token(token)
   }
 
