@@ -116,7 +116,7 @@ public struct FleetPlan: Sendable {
   }
 
   /// When the device of this place in the whole fleet comes first, in nanoseconds since the start.
-  func start(of place: Int) -> Int64 { Int64(Double(place) / connections.rate * 1e9) }
+  func start(of place: Int) -> Int64 { Int64(min(Double(place) / connections.rate * 1e9, Double(Int64.max / 4))) }
 
   /// Throws what is wrong with the plan.
   package func check() throws(PlanError) {

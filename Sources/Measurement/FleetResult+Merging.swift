@@ -36,6 +36,7 @@ extension FleetResult {
     }
     merged.segment = segments.text
     merged.plan["segment"] = .text(segments.text)
+    if merged.plan["devices"] != nil { merged.plan["devices"] = .number(Double(merged.devices.asked)) }
     merged.timeline.shorten(to: samples)
     merged.warnings = unique(merged.warnings.filter { !Segments.isWarning($0) } + segments.warnings).sorted()
     return merged
@@ -49,7 +50,7 @@ extension FleetResult {
 
   /// The plan without what each segment has of its own.
   private var terms: [String: RunResult.PlanValue] {
-    plan.filter { !["segment", "output", "received", "metrics"].contains($0.key) }
+    plan.filter { !["segment", "devices", "received"].contains($0.key) }
   }
 
   /// Before which other parts it is taken.
@@ -87,12 +88,11 @@ extension FleetResult {
     func equation(_ name: String, _ left: Int, _ right: Int) -> RunResult.Verdict.Invariant {
       .init(name, holds: left == right, detail: "\(left) = \(right)")
     }
-    let failed = connections.failed.values.reduce(0, sum)
     return [
       equation(
         "attempted = opened + failed + abandoned", connections.attempted,
-        sum(sum(connections.opened, failed), connections.abandoned)),
-      equation("opened = closed", connections.opened, connections.closed.sum),
+        sum(sum(connections.opened, connections.failures), connections.abandoned)),
+      equation("opened = closed", connections.opened, connections.closed.byName.values.reduce(0, sum)),
       equation(
         "received = online + stored + repeated", notifications.received,
         sum(sum(notifications.online, notifications.stored), notifications.repeated)),

@@ -18,7 +18,7 @@ public struct FleetResult: Sendable, Equatable, Codable {
   public var plan: [String: RunResult.PlanValue] = [:]
   /// The part of the fleet, as `2/4`; of a merged result all of its parts.
   public var segment = "1/1"
-  /// Whether somebody ended the run before its time.
+  /// Whether somebody ended the run before the end that its plan has.
   public var interrupted = false
   public var devices = Devices()
   public var connections = Connections()
@@ -94,6 +94,9 @@ public struct FleetResult: Sendable, Equatable, Codable {
     public var closed = NamedCounts<Cause>()
 
     package init() {}
+
+    /// The sum of `failed`.
+    public var failures: Int { failed.values.reduce(0, sum) }
   }
 
   /// Requests for tokens.

@@ -258,6 +258,34 @@ struct FleetRunnerTests {
     try await gateway.end()
   }
 
+  @Test("Unfinished messages that take more than their limit end their connections")
+  func unfinished() async throws {
+    let gateway = try await ScriptedGateway(.init(unfinished: 3_000))
+    let (result, _) = try await run(gateway) {
+      $0.count = 4
+      $0.limits.bufferedBytes = 8_000
+      $0.connections.maximumBackoff = .milliseconds(50)
+    } until: {
+      $0.connections.closed[.memory, default: 0] > 3
+    }
+    #expect(result.devices.everOnline == 4 && result.devices.onlineAtEnd >= 2)
+    #expect(result.notifications.received == 12 && result.faults == [:])
+    try await gateway.end()
+  }
+
+  @Test("All devices come up when only one may connect at a time")
+  func oneByOne() async throws {
+    let gateway = try await ScriptedGateway()
+    let (result, _) = try await run(gateway) {
+      $0.count = 30
+      $0.connections.maximumConnecting = 1
+    } until: {
+      $0.devices.onlineAtEnd == 30
+    }
+    #expect(result.devices.everOnline == 30 && result.connections.opened == 30)
+    try await gateway.end()
+  }
+
   @Test("A plan that makes no sense is refused")
   func plans() {
     func problem(_ change: (inout FleetPlan) -> Void) -> Bool {

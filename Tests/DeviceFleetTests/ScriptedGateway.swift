@@ -21,6 +21,8 @@ final class ScriptedGateway: Sendable {
     var closes = 0
     /// Whether each notification is sent twice with the same sequence.
     var repeatsSequences = false
+    /// Bytes of a message that are sent behind the first notifications, and that no others follow.
+    var unfinished = 0
   }
 
   struct Books: Sendable {
@@ -106,6 +108,10 @@ private final class GatewayEnd: ChannelInboundHandler {
       pending.removeFirst(body.upperBound)
       guard let message, let gateway = reference.gateway.withLock({ $0 }) else { continue }
       for answer in answers(to: message, gateway.script, gateway) { write(answer, context) }
+      if case .online = message, gateway.script.unfinished > 0 {
+        let bytes = [0, 0, 0xff, 0xff, UInt8(ascii: "{")] + [UInt8](repeating: 0x20, count: gateway.script.unfinished)
+        context.write(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+      }
     }
     context.flush()
   }

@@ -119,7 +119,8 @@ public final class FleetRunner: Sendable {
     end.closed[.end, default: 0] += end.open
     var result = result(end, course, started)
     result.devices.onlineAtEnd = onlineAtEnd
-    result.interrupted = isStopped.load(ordering: .relaxed)
+    // Without another end, to be stopped is the end.
+    result.interrupted = isStopped.load(ordering: .relaxed) && (plan.duration != nil || plan.untilIdle != nil)
     if let warning = course.warning(end) { result.warnings.append(warning) }
     let last = result
     published.withLock { $0 = last }

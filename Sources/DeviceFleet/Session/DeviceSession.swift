@@ -40,7 +40,7 @@ struct DeviceSession {
   let device: UInt64
   /// Background notifications wait for such a device at the gateway.
   let hasLowPower: Bool
-  /// Whether it acknowledges; one that does not gets everything again on its next connection.
+  /// Whether it acknowledges; of one that does not the gateway knows what it has from its next connection on.
   let acknowledges: Bool
   private(set) var state = State.away
   private(set) var apps: [App]

@@ -23,7 +23,7 @@ extension Schema {
         "plan", .map(key: .text, value: .anything),
         "The options in effect, by their names with `_` for `-`, and `devices`, those of the segment."),
       Field("segment", .text, "The part of the fleet, as `2/4`; of a merged result its parts, as `1/4,2/4`."),
-      Field("interrupted", .boolean, "Whether a signal ended the run."),
+      Field("interrupted", .boolean, "Whether a signal ended the run before `--for` or `--until-idle` did."),
       Field("devices", .object(devices), "Devices by what became of them.", of: .run),
       Field("connections", .object(connections), "Connections to the device channel.", of: .run),
       Field("registrations", .object(registrations), "Requests for tokens.", of: .run),

@@ -12,10 +12,9 @@ package struct FleetSummary: Sendable {
   private static func counts(_ result: FleetResult) -> [String] {
     let (devices, connections) = (result.devices, result.connections)
     let (registrations, notifications) = (result.registrations, result.notifications)
-    let failed = connections.failed.values.reduce(0, +)
     return [
       "devices        \(grouped(devices.asked)): \(grouped(devices.everOnline)) were online, \(grouped(devices.onlineAtEnd)) at the end\(devices.restored > 0 ? "; \(counted(devices.restored, "restore"))" : "")",
-      "connections    \(grouped(connections.opened)) opened, \(grouped(failed)) failed\(list(connections.failed, in: " (", ")"))\(connections.abandoned > 0 ? ", \(grouped(connections.abandoned)) abandoned" : ""); closed: \(list(connections.closed.byName))",
+      "connections    \(grouped(connections.opened)) opened, \(grouped(connections.failures)) failed\(list(connections.failed, in: " (", ")"))\(connections.abandoned > 0 ? ", \(grouped(connections.abandoned)) abandoned" : ""); closed: \(list(connections.closed.byName))",
       "tokens         \(grouped(registrations.tokens)) of \(grouped(registrations.asked)) that were asked for, \(grouped(registrations.wrongTokens)) wrong, \(grouped(registrations.tokenChanges)) changed\(list(registrations.refused, in: "; refused: ", ""))",
       "notifications  \(grouped(notifications.received)) received = \(grouped(notifications.online)) online + \(grouped(notifications.stored)) stored + \(grouped(notifications.repeated)) repeated; \(counted(notifications.acknowledgements, "acknowledgement"))",
       "last received  \(result.lastReceived ?? "-")",

@@ -49,7 +49,7 @@ struct Devices: AsyncParsableCommand {
         apnscope devices --plain --count 20k --segment 2/4 -o part-2.json
 
       Exit codes: 0 done; 64 usage; 65 a certificate or schedule cannot be used; 66 cannot open a file; 69 no device was \
-      ever online; 70 the books do not balance; 74 cannot write; 130 interrupted (the result is written).
+      ever online; 70 the books do not balance; 74 cannot write; 130 ended by a signal before --for or --until-idle (the result is written).
       """)
 
   @OptionGroup(title: "Where to") var target: FleetTargetOptions

@@ -46,7 +46,7 @@ struct FleetOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Share of devices that never acknowledge: they get everything again on their next connection.",
+      "Share of devices that never acknowledge: what they have is known from their next connection on.",
       valueName: "share"), transform: Share.parse)
   var neverAcknowledge: Share?
 
