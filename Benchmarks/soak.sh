@@ -8,7 +8,7 @@ need_packages nghttp2-client
 minutes=${BENCH_MINUTES:-30}
 ((minutes >= 4)) || give_up "memory is compared with that after a quarter of the time: at least 4 minutes, not $minutes"
 rate=20000
-connections=8
+connections=16
 devices=50000
 identity=$work/identity
 topic=com.example.app
@@ -48,8 +48,9 @@ bench() {
   echo
   printf '%6s %12s %12s %10s %10s\n' minute received answered MiB 'CPU s'
   for ((minute = 1; minute <= minutes; minute++)); do
-    # A client whose connection the gateway ends makes no other: the others go on with its share.
-    timeout 100 h2load -c "$connections" -m 100 -t 1 --rps $((rate / connections)) -D 60 -i "$work/urls" -d "$work/body" \
+    # A client whose connection the gateway ends makes no other, and the others do not go on with its share: GOAWAY ends
+    # four of them in a minute, one after the other.
+    timeout 100 h2load -c "$connections" -m 100 -t 1 --rps $((rate / (connections - 2))) -D 60 -i "$work/urls" -d "$work/body" \
       -H "apns-topic: $topic" -H 'apns-push-type: alert' -H 'apns-collapse-id: soak' > "$work/h2load.out" 2>&1 ||
       fail "h2load failed in minute $minute"
     got=$(sed -n 's/^status codes: \([0-9]*\) 2xx, \([0-9]*\) 3xx, \([0-9]*\) 4xx, \([0-9]*\) 5xx.*/\1 \2 \3 \4/p' \
