@@ -171,7 +171,8 @@ final class SimulatorProcess {
     let rejected = gateway.rejected.values.reduce(0, +)
     #expect(gateway.received == gateway.accepted + rejected + gateway.discarded)
     #expect(
-      gateway.accepted + (devices.channel?.restored ?? 0) == devices.delivered + devices.stored + devices.coalesced + devices.expired + devices.dropped
+      gateway.accepted + (devices.channel?.restored ?? 0) == devices.delivered + devices.stored + devices.coalesced
+        + devices.expired + devices.dropped
         + devices.uninstalled)
     #expect(ledger.connections.count + ledger.connectionsOmitted == gateway.connections)
     #expect(ledger.connections.reduce(0) { $0 + $1.received } == gateway.received)
