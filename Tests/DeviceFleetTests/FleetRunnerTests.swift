@@ -139,7 +139,7 @@ struct FleetRunnerTests {
     let gateway = try await ScriptedGateway()
     let (result, _) = try await run(gateway) {
       $0.count = 50
-      $0.presence.storms = [.init(time: .milliseconds(800), within: .milliseconds(500))]
+      $0.presence.storms = [.init(time: .seconds(8), within: .milliseconds(500))]
     } until: {
       $0.storms.first?.back == 50
     }
@@ -158,7 +158,7 @@ struct FleetRunnerTests {
     let (result, _) = try await run(gateway) {
       $0.count = 10
       $0.tokenSeed = 1
-      $0.presence.storms = [.init(time: .milliseconds(500), within: .milliseconds(100))]
+      $0.presence.storms = [.init(time: .seconds(8), within: .milliseconds(100))]
       $0.presence.restoring = .share(1)
     } until: {
       $0.notifications.received == 20
