@@ -57,7 +57,8 @@ extension MessageProtocol {
     guard bytes.byteCount > MessageFraming.headerLength else { return true }
     var tape = JSONTape()
     let body = bytes.extracting(MessageFraming.headerLength..<bytes.byteCount)
-    guard let fault = tape.read(body) else { return false }
+    // White space may follow an object.
+    guard let fault = tape.read(body) else { return true }
     // Where a character or a literal is cut, the fault is at it.
     return fault.problem == .truncated || body.byteCount - fault.offset < longestLiteral
   }
