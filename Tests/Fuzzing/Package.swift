@@ -16,6 +16,7 @@ let package = Package(
         .product(name: "BinaryProtocol", package: "apnscope"),
         .product(name: "HTTP2", package: "apnscope"),
         .product(name: "HTTP2Server", package: "apnscope"),
+        .product(name: "DeviceProtocol", package: "apnscope"),
         .product(name: "ProviderAPI", package: "apnscope"),
         .product(name: "PushModel", package: "apnscope"),
         .product(name: "Payload", package: "apnscope"),

@@ -13,7 +13,7 @@ enum Fuzz {
     "recording": fuzzRecording, "blocks": fuzzBlocks, "tls": fuzzTLS, "keylog": fuzzKeyLog,
     "selection": fuzzSelection, "redaction": fuzzRedaction, "pasted": fuzzPasted, "preamble": fuzzPreamble,
     "hpack": fuzzHPACK, "provider": fuzzProvider, "recognition": fuzzRecognition,
-    "server": fuzzServer,
+    "server": fuzzServer, "devices": fuzzDevices, "local-push": fuzzLocalPush,
   ]
 
   /// What the callback, a C function, calls. Set once before libFuzzer starts.

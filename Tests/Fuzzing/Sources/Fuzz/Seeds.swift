@@ -26,7 +26,7 @@ func writeSeeds(from paths: [String], to directory: String) {
     "STARTTLS\r\n", "\u{5}\u{1}\u{0}", "\u{5}\u{0}", "\u{4}\u{1}\u{8}\u{13}\u{a}\u{0}\u{0}\u{9}\u{0}",
   ]
   for opening in openings { save("preamble", [31, UInt8(opening.utf8.count) << 1] + Array(opening.utf8)) }
-  for seed in providerSeeds() + serverSeeds() { save(seed.target, seed.bytes) }
+  for seed in providerSeeds() + serverSeeds() + messageSeeds() { save(seed.target, seed.bytes) }
   for form in 0..<16 as Range<UInt8> { save("pasted", [0x80 | form] + Array("\0\u{1}\u{2}{}\"'\\\n".utf8) + (0..<60)) }
   for text in [
     "\t0x0000:  4500 0028 0001 4000\n", "Follow: tcp,raw\nNode 0: 1.2.3.4:5\nNode 1: 1.2.3.4:2195\n0100\n\t0808\n",

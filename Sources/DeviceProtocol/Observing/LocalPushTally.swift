@@ -1,0 +1,143 @@
+/// The requests of one connection of local push, and what the recording proves about their acknowledgements and about
+/// heartbeats.
+public struct LocalPushTally: Sendable {
+  public enum Side: Sendable, CaseIterable { case client, server }
+
+  /// Numbers of requests: `requests` is the sum of `acknowledged`, `late`, `unanswered` and `open`, and before the end of
+  /// those that wait.
+  public struct Counts: Sendable, Equatable {
+    /// Requests of both sides.
+    public var requests = 0
+    /// Those that were acknowledged in time.
+    public var acknowledged = 0
+    /// Those that were acknowledged after the limit.
+    public var late = 0
+    /// The other side was recorded until after the limit or to its end, and has not acknowledged them. Where the
+    /// recording is cut, a late acknowledgement may be missing.
+    public var unanswered = 0
+    /// No acknowledgement was recorded, but the recording may lack it.
+    public var open = 0
+    /// Requests of the server that were heartbeats.
+    public var heartbeats = 0
+    /// Times longer than `Limits.silence` between two messages of the server with nothing missing between them.
+    public var silences = 0
+    /// The longest time between two heartbeats with nothing missing between them, in nanoseconds.
+    public var longestInterval: Int64 = 0
+  }
+
+  /// Times, and what is kept at most.
+  public struct Limits: Sendable {
+    /// Within this time in nanoseconds a request has to be acknowledged: 10 s.
+    public var answer: Int64 = 10_000_000_000
+    /// A client that has heard nothing for this time in nanoseconds gives up: 30 s.
+    public var silence: Int64 = 30_000_000_000
+    /// Requests of a side that wait. What is beyond stays open.
+    public var waiting = 10_000
+
+    public init() {}
+  }
+
+  /// What is known of a side.
+  private struct State {
+    /// The times of its requests without an acknowledgement.
+    var requests: [UInt32: Int64] = [:]
+    /// Bytes of it are missing since this time, or before.
+    var lacksSince: Int64?
+    /// When its last message came.
+    var last: Int64?
+    /// The last message and the last heartbeat of which nothing is missing until now.
+    var unbroken: Int64?
+    var heartbeat: Int64?
+  }
+
+  public private(set) var counts = Counts()
+  private let limits: Limits
+  private var client = State()
+  private var server = State()
+
+  public init(limits: Limits = Limits()) { self.limits = limits }
+
+  /// Requests that wait for an acknowledgement.
+  public var waiting: Int { client.requests.count + server.requests.count }
+
+  /// Notes a message. O(1).
+  ///
+  /// - Parameters:
+  ///   - message: the next one of its side.
+  ///   - side: who sent it.
+  ///   - time: of its last byte, in nanoseconds.
+  public mutating func note(_ message: LocalPushMessage, from side: Side, at time: Int64) {
+    self[side].last = max(self[side].last ?? time, time)
+    if side == .server { noteServer(message, time) }
+    switch message.command {
+    case .request:
+      counts.requests += 1
+      // Which of two with the same identifier is acknowledged is not known.
+      if let asked = self[side].requests.removeValue(forKey: message.identifier) {
+        decide(asked, self[side.other], hasEnded: false)
+      }
+      guard self[side].requests.count < limits.waiting else {
+        counts.open += 1
+        return
+      }
+      self[side].requests[message.identifier] = time
+    case .acknowledge:
+      guard let asked = self[side.other].requests.removeValue(forKey: message.identifier) else { return }
+      if Self.duration(asked, time) > limits.answer { counts.late += 1 } else { counts.acknowledged += 1 }
+    }
+  }
+
+  /// Notes that bytes of a side are missing or could not be read: they were sent after its last message.
+  public mutating func noteLoss(of side: Side) {
+    self[side].lacksSince = self[side].lacksSince ?? self[side].last ?? .min
+    (self[side].unbroken, self[side].heartbeat) = (nil, nil)
+  }
+
+  /// Decides about what waits.
+  ///
+  /// - Parameters:
+  ///   - isClientEndRecorded: the recording has the end of the client's direction.
+  ///   - isServerEndRecorded: the recording has the end of the server's direction.
+  public mutating func finish(isClientEndRecorded: Bool, isServerEndRecorded: Bool) {
+    for side in Side.allCases {
+      let hasEnded = side == .client ? isServerEndRecorded : isClientEndRecorded
+      for asked in self[side].requests.values { decide(asked, self[side.other], hasEnded: hasEnded) }
+      self[side].requests = [:]
+    }
+  }
+
+  /// Counts a request that has no acknowledgement.
+  private mutating func decide(_ asked: Int64, _ answering: State, hasEnded: Bool) {
+    // Whoever has ended its direction can answer no more.
+    let isOver = hasEnded || answering.last.map { Self.duration(asked, $0) > limits.answer } ?? false
+    // A loss behind a message that came after the limit takes nothing from what is known.
+    let isWhole = answering.lacksSince.map { $0 > .min && Self.duration(asked, $0) > limits.answer } ?? true
+    if isOver, isWhole { counts.unanswered += 1 } else { counts.open += 1 }
+  }
+
+  private mutating func noteServer(_ message: LocalPushMessage, _ time: Int64) {
+    if let before = server.unbroken, Self.duration(before, time) > limits.silence { counts.silences += 1 }
+    server.unbroken = time
+    guard message.command == .request, case .heartbeat? = message.content else { return }
+    counts.heartbeats += 1
+    if let before = server.heartbeat {
+      counts.longestInterval = max(counts.longestInterval, Self.duration(before, time))
+    }
+    server.heartbeat = time
+  }
+
+  /// Times of a recording may be any.
+  private static func duration(_ start: Int64, _ end: Int64) -> Int64 {
+    let (duration, overflows) = end.subtractingReportingOverflow(start)
+    return overflows ? (end > start ? .max : .min) : duration
+  }
+
+  private subscript(_ side: Side) -> State {
+    get { side == .client ? client : server }
+    _modify { if side == .client { yield &client } else { yield &server } }
+  }
+}
+
+extension LocalPushTally.Side {
+  var other: Self { self == .client ? .server : .client }
+}
