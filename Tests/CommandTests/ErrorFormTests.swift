@@ -49,6 +49,8 @@ struct ErrorFormTests {
     Case("load --plain --payload-file text.txt --print-plan", 65, "text.txt:1: "),
     Case("load --plain --gateway 127.0.0.1:9 --output none/x", 74, "none/x"),
     Case("load --plain --gateway 127.0.0.1:9 --log none/x", 74, "none/x"),
+    Case("devices --plain --count 0", 64, "--count"), Case("devices --ca gone", 66, "gone"),
+    Case("devices --plain --dry-run --schedule gone", 66, "gone"),
     Case("merge gone", 66, "gone"), Case("merge text.txt", 65, "text.txt"),
     Case("merge", 64, "Missing expected argument"),
     Case("result gone", 66, "gone"), Case("result text.txt", 65, "text.txt"),

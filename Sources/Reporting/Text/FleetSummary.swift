@@ -48,10 +48,16 @@ package struct FleetSummary: Sendable {
   }
 
   private static func checks(_ result: FleetResult) -> [String] {
-    let faults = result.faults.sorted { $0.key < $1.key }
-    return result.invariants.filter { !$0.holds }.map { "✗ \($0.name)  \($0.detail)" }
-      + (faults.isEmpty
-        ? ["✓ the gateway made no errors"] : ["✗ errors of the gateway: \(list(result.faults))"])
+    let errors: [String] =
+      if !result.faults.isEmpty {
+        ["✗ errors of the gateway: \(list(result.faults))"]
+      } else if result.devices.everOnline > 0 {
+        ["✓ the gateway made no errors"]
+      } else {
+        // A gateway that was never spoken to made none either.
+        []
+      }
+    return result.invariants.filter { !$0.holds }.map { "✗ \($0.name)  \($0.detail)" } + errors
       + result.warnings.map { "! \($0)" }
   }
 
