@@ -79,7 +79,7 @@ struct DevicesCommandTests {
     let port = try ReservedPort()
     try Command.inFolder { command in
       let outcome = try command.run(
-        "devices", "--plain", "--gateway", "127.0.0.1:\(port.number)", "--give-up", "300ms", "--format", "json")
+        "devices", "--plain", "--gateway", "127.0.0.1:\(port.number)", "--give-up", "300ms")
       #expect(outcome.status == 69)
       #expect(!outcome.output.contains("✓"))
       #expect(outcome.errors.contains("no device was ever online: Connection refused"), "\(outcome.errors)")
