@@ -21,7 +21,6 @@ wait_for_metric() {
   local attempt
   for ((attempt = 0; attempt < 600; attempt++)); do
     [[ $(metric "$1") != "$2" ]] || return 0
-    kill -0 "$client" 2> /dev/null || break
     sleep 0.5
   done
   fail "$1 is $(metric "$1"), not $2"
@@ -66,18 +65,29 @@ bare() {
     printf "%-28s %12.1f %12.1f\n", name, gateway / count, mine / count }'
 }
 
+# start_fleet COUNT OPTION …
+start_fleet() {
+  local count=$1
+  shift
+  rm -f "$work/fleet.json"
+  "$release_folder/apnscope" devices --gateway "$channel" --seed 7 --count "$count" --connect-rate 2k/s --topic "$topic" \
+    --output "$work/fleet.json" "$@" > "$work/client.out" 2> "$work/client.err" &
+  client=$!
+}
+
 # fleet NAME MOST GATEWAY_OPTION OPTION …: devices, and a load of notifications to them.
 fleet() {
   local name=$1 most=$2 tls=$3 before after alone mine load_options=(--plain)
   shift 3
   [[ $tls == plain ]] || load_options=(--identity "$identity")
-  before=$(resident_kib "$server")
-  rm -f "$work/fleet.json"
-  "$release_folder/apnscope" devices --gateway "$channel" --seed 7 --count "$devices" --connect-rate 2k/s --topic "$topic" \
-    --output "$work/fleet.json" "$@" > "$work/client.out" 2> "$work/client.err" &
-  client=$!
-  sleep 0.3
-  alone=$(resident_kib "$client")
+  # Both ends with one device, above which the others are.
+  start_fleet 1 "$@"
+  wait_for_metric apnscope_devices_online 1
+  sleep 1
+  alone=$(resident_kib "$client") before=$(resident_kib "$server")
+  stop_process "$client"
+  wait_for_metric apnscope_devices_online 0
+  start_fleet "$devices" "$@"
   wait_for_metric apnscope_devices_online "$devices"
   sleep 2
   after=$(resident_kib "$server") mine=$(resident_kib "$client")

@@ -25,7 +25,7 @@ extension LibraryExamples {
     #expect(answer == #"{"message":"acknowledge","token":"0102","topic":"com.example.app","sequence":4}"#)
   }
 
-  /// What a gateway sends to a device that has one app.
+  /// Bytes of a gateway for a device that has one app.
   private static func receivedDelivery() -> [UInt8] {
     var gateway = ByteWriter()
     DeviceMessage.registered(.init(device: 0, topic: "com.example.app", token: [1, 2])).write(to: &gateway)

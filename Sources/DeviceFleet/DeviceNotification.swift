@@ -8,7 +8,7 @@ public struct DeviceNotification: Sendable, Equatable {
   public var time: Int64
   /// The number of the device.
   public var device: UInt64
-  /// What the gateway has sent.
+  /// The message of the gateway.
   public var delivery: DeviceMessage.Delivery
 
   /// Makes a notification.

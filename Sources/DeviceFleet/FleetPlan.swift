@@ -17,7 +17,7 @@ public struct FleetPlan: Sendable {
     /// The name that the certificate has to be for; resolved unless there are addresses.
     public var host: String
     public var port: Int
-    /// What the name was resolved to; empty: it is resolved for each connection.
+    /// The addresses of the name; empty: it is resolved for each connection.
     package var addresses: [SocketAddress] = []
 
     public init(host: String, port: Int) { (self.host, self.port) = (host, port) }

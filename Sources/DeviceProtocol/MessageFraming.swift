@@ -4,7 +4,7 @@ import Bytes
 ///
 /// The device channel sends lengths in network order. Clients of local push write them in the order of their processor,
 /// so the order is told from the content: a length is right if the object ends where it says. No beginning of a JSON
-/// object is one, unless the object has white space behind it; so at most one order is right.
+/// object is one, so only an object with white space behind it can be read in both orders: the shorter reading is taken.
 public struct MessageFraming: Sendable, Equatable {
   /// The order of a length's bytes.
   public enum ByteOrder: String, Sendable, CaseIterable {

@@ -163,7 +163,7 @@ extension FleetResult.Latency {
 }
 
 extension FleetResult.Storm {
-  /// What the plan says of it.
+  /// Its part in the plan.
   fileprivate var terms: [Double] { [atS, withinS] }
 
   package mutating func add(_ other: Self) {

@@ -25,7 +25,7 @@ public struct FleetResult: Sendable, Equatable, Codable {
   public var registrations = Registrations()
   public var notifications = Notifications()
   public var latency = Latency()
-  /// What the gateway did and must not do, by name; a duplicate is one of them.
+  /// Errors of the gateway by name; a duplicate is one of them.
   public var faults: [String: Int] = [:]
   /// When the last notification came, in UTC, RFC 3339; `nil`: none did.
   public var lastReceived: String?
@@ -147,7 +147,7 @@ public struct FleetResult: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// What came of a storm.
+  /// The course of a storm.
   public struct Storm: Sendable, Equatable, Codable {
     /// Seconds from the start of the run to the storm.
     public var atS: Double
@@ -179,7 +179,7 @@ public struct FleetResult: Sendable, Equatable, Codable {
     package init() {}
   }
 
-  /// What happened in one period.
+  /// The events of one period.
   public struct Sample: Sendable, Equatable, Codable {
     /// UNIX seconds of its beginning, a multiple of the period.
     public var time: Int
@@ -193,7 +193,7 @@ public struct FleetResult: Sendable, Equatable, Codable {
     }
   }
 
-  /// What the process used.
+  /// Resources that the process used.
   public struct Resources: Sendable, Equatable, Codable {
     public var cpuUserS = 0.0
     public var cpuSystemS = 0.0

@@ -235,7 +235,7 @@ public struct Ledger: Sendable, Equatable, Codable {
       public var unkept = 0
       /// Messages that could not be read; each ended its connection.
       public var malformed = 0
-      /// What devices asked for and did not get, by reason.
+      /// Requests of devices that were refused, by reason.
       public var refused: [String: Int] = [:]
 
       package init() {}

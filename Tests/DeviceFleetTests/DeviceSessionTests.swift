@@ -22,7 +22,7 @@ struct Conversation: ~Copyable {
     tools = SessionTools(rules)
   }
 
-  /// What the device has written since the last call.
+  /// Bytes that the device has written since the last call.
   mutating func said() throws -> [DeviceMessage] {
     let bytes = Array(copying: tools.output.bytes)
     tools.output.removeAll()

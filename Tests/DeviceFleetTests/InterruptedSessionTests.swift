@@ -30,7 +30,7 @@ private struct KeepingGateway {
     flush()
   }
 
-  /// What is not acknowledged waits again when the connection ends.
+  /// Notifications that are not acknowledged wait again when the connection ends.
   mutating func disconnected() {
     (isOnline, pending, output) = (false, [], [])
   }

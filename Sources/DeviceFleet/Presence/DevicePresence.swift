@@ -2,7 +2,7 @@ import Measurement
 
 /// When one device wants to be online. Times are nanoseconds since the fleet's start, and only go forward.
 struct DevicePresence {
-  /// What has happened between two calls of `advance`.
+  /// The changes between two calls of `advance`.
   struct Change: Equatable {
     /// The last storm that has begun, by its place in the plan.
     var storm: Int?

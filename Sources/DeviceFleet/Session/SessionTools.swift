@@ -2,7 +2,7 @@ import Bytes
 import DeviceProtocol
 import Measurement
 
-/// What the devices of a fleet have in common.
+/// The rules that all devices of a fleet have in common.
 struct FleetRules: Sendable, Equatable {
   /// The most apps of a device: `DeviceSession` has a bit for each.
   static let mostApps = 64
@@ -27,14 +27,14 @@ struct FleetRules: Sendable, Equatable {
   }
 }
 
-/// What sessions of an event loop read and write with, one at a time.
+/// The memory that the sessions of an event loop read and write with, one at a time.
 struct SessionTools: ~Copyable {
   let rules: FleetRules
   var framing: MessageFraming
   var reader = DeviceMessageReader()
-  /// What the session has written, which its caller sends.
+  /// Bytes that the session has written, which its caller sends.
   var output = ByteWriter(capacity: 1 << 10)
-  /// What has happened, in order, which its caller takes.
+  /// Events in their order, which its caller takes.
   var events: [SessionEvent] = []
 
   init(_ rules: FleetRules) {
@@ -52,7 +52,7 @@ struct SessionTools: ~Copyable {
   }
 }
 
-/// What has happened on a device.
+/// An event of a device's session.
 enum SessionEvent: Equatable {
   /// It asked for a token, and it got one.
   case asked, registered
@@ -68,7 +68,7 @@ enum SessionEvent: Equatable {
   case ends(SessionEnd)
 }
 
-/// What a gateway must not do.
+/// An error of the gateway.
 enum SessionFault: String, CaseIterable, Sendable {
   /// A notification whose sequence is not above the last one of its app.
   case duplicate

@@ -4,7 +4,7 @@ import Bytes
 ///
 /// `Documentation/local-push.md` says what is known of it. Inner objects keep members that are not known.
 public struct LocalPushMessage: Sendable, Equatable {
-  /// What a message asks, or that it answers.
+  /// Whether a message asks or answers.
   public enum Command: String, Sendable, CaseIterable { case request, acknowledge }
 
   public var command: Command

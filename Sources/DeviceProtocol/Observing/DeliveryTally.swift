@@ -22,7 +22,7 @@ public struct DeliveryTally: Sendable {
     public var repeated = 0
   }
 
-  /// What is kept at most; what is beyond stays open.
+  /// The most that is kept; anything beyond stays open.
   public struct Limits: Sendable {
     /// Tokens whose sequences are compared.
     public var tokens = 100_000

@@ -37,7 +37,7 @@ public struct LocalPushTally: Sendable {
     public init() {}
   }
 
-  /// What is known of a side.
+  /// The state of one side.
   private struct State {
     /// The times of its requests without an acknowledgement.
     var requests: [UInt32: Int64] = [:]

@@ -15,7 +15,7 @@ public enum ObservedMessage: Sendable, Equatable {
 }
 
 extension MessageProtocol {
-  /// What the first bytes of a direction say about its protocol.
+  /// The protocol of a direction, by its first bytes.
   public enum Verdict: Sendable, Equatable {
     /// It is neither, or nothing proves that it is one.
     case no

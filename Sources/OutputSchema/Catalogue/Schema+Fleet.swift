@@ -34,7 +34,7 @@ extension Schema {
         "What the gateway did and must not do, by name; none is there for 0.",
         of: .run),
       Field("last_received", .time, "When the last notification came.", when: "any did"),
-      Field("storms", .array(.object(storm)), "What came of each `--storm`, in the order of their times."),
+      Field("storms", .array(.object(storm)), "The course of each `--storm`, in the order of their times."),
       Field("timeline", .object(course), "The course of the run."),
       Field(
         "resources",
@@ -42,7 +42,7 @@ extension Schema {
           Field("cpu_user_s", .number, "Processor time of the process.", unit: .seconds),
           Field("cpu_system_s", .number, "Processor time of the kernel for it.", unit: .seconds),
           Field("max_rss_bytes", .integer, "Most resident memory; of segments the sum.", unit: .bytes),
-        ]), "What the process used; of segments the sums."),
+        ]), "Resources that the process used; of segments the sums."),
       Field("warnings", .array(.text), "What to know about the result."),
     ]),
     example: #"""

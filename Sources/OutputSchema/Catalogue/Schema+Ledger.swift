@@ -198,7 +198,7 @@ extension Schema {
       "Notifications of an earlier run, from `--device-store`: in `devices`, and not in `gateway.accepted`."),
     Field("unkept", .integer, "Notifications that could not be kept, and were not accepted for that reason."),
     Field("malformed", .integer, "Messages of devices that could not be read; each ended its connection."),
-    Field("refused", .map(key: .text, value: .integer), "What devices asked for and did not get, by reason."),
+    Field("refused", .map(key: .text, value: .integer), "Requests of devices that were refused, by reason."),
   ]
 
   private static let feedback: [Field] = [

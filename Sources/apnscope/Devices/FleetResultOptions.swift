@@ -1,7 +1,7 @@
 import ArgumentParser
 import CommandFiles
 
-/// What is written of a fleet.
+/// The outputs of a fleet.
 struct FleetResultOptions: ParsableArguments {
   @Option(
     name: .shortAndLong,

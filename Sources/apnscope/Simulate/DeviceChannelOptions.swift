@@ -34,7 +34,7 @@ struct DeviceChannelOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Tokens that devices register, those that are no longer valid included; further ones are refused. Each takes about 500 bytes.",
+      "Tokens that devices register, those that are no longer valid included; further ones are refused.",
       valueName: "count"))
   var maxDeviceTokens = 2_000_000
 

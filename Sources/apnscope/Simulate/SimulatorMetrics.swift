@@ -104,7 +104,7 @@ extension Simulator {
           "apnscope_devices_repeated_total", "Of these, those that were sent before, on a connection that ended.",
           channel.repeated),
         Metric(
-          .counter, "apnscope_devices_refused_total", help: "What devices asked for and did not get.",
+          .counter, "apnscope_devices_refused_total", help: "Requests of devices that were refused.",
           samples: channel.refused.sorted { $0.key < $1.key }.map {
             .init(labels: ["reason": $0.key], value($0.value))
           }),

@@ -221,6 +221,15 @@ struct ChannelWorld {
     }
   }
 
+  /// Notifications that were sent and have not arrived.
+  var underWay: Set<Int> {
+    Set(
+      links.values.flatMap(\.queue).compactMap { message in
+        guard case .deliver(let delivery) = message else { return nil }
+        return Int(String(decoding: delivery.payload, as: UTF8.self))
+      })
+  }
+
   mutating func close() {
     gateway.close(now: now)
     collect()

@@ -19,8 +19,7 @@ public struct DeviceChannel: Sendable {
   /// Notifications that wait or are not acknowledged, of all devices together; above, the one that has waited longest is
   /// dropped.
   public var maximumNotifications: Int
-  /// Bytes of their payloads, tokens and collapse identifiers; above, the one that has waited longest is dropped. Each
-  /// needs about 250 bytes more.
+  /// Bytes of their payloads, tokens and collapse identifiers; above, the one that has waited longest is dropped.
   public var maximumBytes: Int
   /// How long a notification waits at most, whatever its expiration; then it expires.
   public var maximumAge: Duration

@@ -11,72 +11,6 @@ import Measurement
 struct RegisteredDevices: Sendable {
   typealias Link = RegisteredApp.Link
 
-  /// The decision on a notification.
-  enum Decision: Sendable, Equatable {
-    /// Its outcome is told later.
-    case accepted
-    /// The token is none of a registered device.
-    case unknown
-    /// The token is registered, for other topics.
-    case otherTopic
-    /// The token is no longer valid since a UNIX ms.
-    case unregistered(since: Int64)
-  }
-
-  /// What a registration gets.
-  enum Registration: Sendable, Equatable {
-    case token([UInt8])
-    case refused(DeviceMessage.Refusal)
-  }
-
-  /// A change that a file keeps.
-  enum Change: Sendable, Equatable {
-    /// A token was registered, or is no longer valid.
-    case app(topic: String, token: [UInt8], device: UInt64, generation: UInt64, retiredAt: Int64?)
-    /// A notification was sent.
-    case sent(UInt64, sequence: UInt64)
-    /// A notification is delivered, or never will be.
-    case settled(UInt64)
-  }
-
-  struct Counts: Sendable, Equatable {
-    /// Apps with a valid token.
-    var apps = 0
-    /// Apps whose device is connected.
-    var online = 0
-    var accepted = 0
-    /// Of an earlier run; they are not in `accepted`.
-    var restored = 0
-    /// Acknowledged, or the device has said that it has it.
-    var delivered = 0
-    var coalesced = 0
-    var expired = 0
-    var dropped = 0
-    /// Those that could not be kept, and were not accepted.
-    var unkept = 0
-    /// Those that wait or are not acknowledged.
-    var stored = 0
-    /// The part of `stored` that was sent.
-    var unacknowledged = 0
-    /// Messages with a notification, also of one that was sent before.
-    var sent = 0
-    /// The part of `sent` whose notification was sent before, on a connection that ended.
-    var repeated = 0
-
-    /// Leaves the counts since an earlier time; those that are of a moment stay.
-    mutating func subtract(_ earlier: Counts) {
-      accepted -= earlier.accepted
-      restored -= earlier.restored
-      delivered -= earlier.delivered
-      coalesced -= earlier.coalesced
-      expired -= earlier.expired
-      dropped -= earlier.dropped
-      sent -= earlier.sent
-      repeated -= earlier.repeated
-      unkept -= earlier.unkept
-    }
-  }
-
   private(set) var counts = Counts()
   /// Bytes of `stored`.
   private(set) var bytes = 0
@@ -214,7 +148,7 @@ struct RegisteredDevices: Sendable {
     drop(place)
   }
 
-  /// Drops what waits. What was sent may have arrived, and nobody will say so: it stays as it is in the counts.
+  /// Drops what waits. Notifications that were sent may have arrived, which no message will say: they stay in the counts.
   private mutating func drop(_ place: Int32) {
     let (sent, held) = (apps[Int(place)].unacknowledged, apps[Int(place)].waiting)
     (apps[Int(place)].unacknowledged, apps[Int(place)].waiting) = ([], [])
@@ -279,7 +213,7 @@ struct RegisteredDevices: Sendable {
     schedule(place)
   }
 
-  /// What an ended connection has not brought to the device waits again, before what came later.
+  /// Notifications that an ended connection has not brought to the device wait again, in the order of their numbers.
   private mutating func takeBack(_ place: Int32) {
     let lost = apps[Int(place)].unacknowledged
     guard !lost.isEmpty else { return }
@@ -522,22 +456,40 @@ struct RegisteredDevices: Sendable {
 
   // MARK: outcomes
 
-  private mutating func settleWaiting(_ held: HeldNotification, _ place: Int32, as kind: DeviceOutcome.Kind) {
-    waiting -= 1
-    settle(held, place, as: kind)
+  /// How the gateway is done with a notification.
+  private enum End {
+    case delivered, coalesced, expired, dropped
+
+    var outcome: DeviceOutcome.Kind {
+      switch self {
+      case .delivered: .delivered
+      case .coalesced: .coalesced
+      case .expired: .expired
+      case .dropped: .dropped
+      }
+    }
+
+    var count: WritableKeyPath<Counts, Int> {
+      switch self {
+      case .delivered: \.delivered
+      case .coalesced: \.coalesced
+      case .expired: \.expired
+      case .dropped: \.dropped
+      }
+    }
   }
 
-  private mutating func settle(_ held: HeldNotification, _ place: Int32, as kind: DeviceOutcome.Kind) {
+  private mutating func settleWaiting(_ held: HeldNotification, _ place: Int32, as end: End) {
+    waiting -= 1
+    settle(held, place, as: end)
+  }
+
+  private mutating func settle(_ held: HeldNotification, _ place: Int32, as end: End) {
     counts.stored -= 1
     bytes -= held.size
-    switch kind {
-    case .delivered: counts.delivered += 1
-    case .coalesced: counts.coalesced += 1
-    case .expired: counts.expired += 1
-    case .dropped, .uninstalled, .stored: counts.dropped += 1
-    }
+    counts[keyPath: end.count] += 1
     changes?.append(.settled(held.number))
-    note(kind, held, place)
+    note(end.outcome, held, place)
   }
 
   private mutating func note(_ kind: DeviceOutcome.Kind, _ held: HeldNotification, _ place: Int32) {
