@@ -342,7 +342,7 @@ let package = Package(
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], exclude: ["Results"],
+      name: "MeasurementTests", dependencies: ["Bytes", "Measurement", "TestSupport"], exclude: ["Results"],
       swiftSettings: settings),
     .testTarget(
       name: "OutputSchemaTests", dependencies: ["Measurement", "OutputSchema", "Payload"], swiftSettings: settings),
