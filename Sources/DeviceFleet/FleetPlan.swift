@@ -61,6 +61,8 @@ public struct FleetPlan: Sendable {
     public var reasons = 32
     /// Seconds after a storm whose connections are counted by second.
     public var stormSeconds = 600
+    /// Campaigns that are counted by name; further ones count as "other".
+    public var campaigns = 100
     /// Samples over time; when there are more, each is of twice the time.
     public var samples = 10_000
 

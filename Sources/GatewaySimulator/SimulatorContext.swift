@@ -196,6 +196,8 @@ final class SimulatorContext: Sendable {
       (channel.sent, channel.repeated) = (registered.sent, registered.repeated)
       (channel.unacknowledged, channel.restored) = (registered.unacknowledged, registered.restored)
       channel.unkept = registered.unkept
+      (channel.accepted, channel.acknowledged) = (registered.accepted, registered.delivered)
+      (channel.coalescedMs, channel.expiredMs) = (registered.coalescedAfter, registered.expiredAfter)
       ledger.devices.channel = channel
     }
     ledger.devices.uninstalled = tally.uninstalled

@@ -227,6 +227,13 @@ public struct Ledger: Sendable, Equatable, Codable {
       public var sent = 0
       /// The part of `sent` that was sent before, on a connection that ended.
       public var repeated = 0
+      /// The part of `Gateway.accepted` that was for registered devices, and the part of `Devices.delivered`.
+      public var accepted = 0
+      public var acknowledged = 0
+      /// From when a notification for a registered device was read to when it was replaced by a later one, and to when it
+      /// expired; `nil` in ledgers that have no devices' counts.
+      public var coalescedMs: LatencyHistogram?
+      public var expiredMs: LatencyHistogram?
       /// The part of `Devices.stored` that was sent and not acknowledged.
       public var unacknowledged = 0
       /// Notifications of an earlier run, from `--device-store`: they are in `Devices` and not in `Gateway.accepted`.

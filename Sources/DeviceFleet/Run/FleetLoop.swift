@@ -29,6 +29,8 @@ final class FleetLoop {
   private let share: Int
   private(set) var tally = FleetTally()
   private var tools: SessionTools
+  /// Reads the times in payloads.
+  private var stamps = JSONObject()
   private var devices: [FleetDevice] = []
   private var wakes = Heap<DeviceWake>()
   private var queue = Deque<FleetDevice>()
@@ -421,22 +423,42 @@ final class FleetLoop {
     tally.lastReceived = time
     tally.notifications.received += 1
     tally.notifications.payloadBytes += delivery.payload.count
-    let (difference, overflow) = time.subtractingReportingOverflow(delivery.sent)
-    let microseconds = overflow ? LatencyHistogram.highest : Int(difference / 1_000)
+    let stamp = PushStamp(of: delivery.payload.rawBytes, &stamps)
+    let isOnline = !delivery.isStored && !delivery.isRepeated
+    let (sent, due, written) = (
+      Self.microseconds(delivery.sent, time), stamp?.due.map { Self.microseconds($0, time) },
+      stamp?.written.map { Self.microseconds($0, time) }
+    )
+    if min(sent, due ?? 0, written ?? 0) < 0 { tally.notifications.early += 1 }
     if delivery.isRepeated {
       tally.notifications.repeated += 1
-      tally.latency.repeatedUs.record(microseconds)
+      tally.latency.repeatedUs.record(sent)
+      if let due { tally.latency.fromDue.repeatedUs.record(due) }
+      if let written { tally.latency.fromWritten.repeatedUs.record(written) }
     } else if delivery.isStored {
       tally.notifications.stored += 1
-      tally.latency.storedUs.record(microseconds)
+      tally.latency.storedUs.record(sent)
+      if let due { tally.latency.fromDue.storedUs.record(due) }
+      if let written { tally.latency.fromWritten.storedUs.record(written) }
     } else {
       tally.notifications.online += 1
-      tally.latency.onlineUs.record(microseconds)
+      tally.latency.onlineUs.record(sent)
+      if let due { tally.latency.fromDue.onlineUs.record(due) }
+      if let written { tally.latency.fromWritten.onlineUs.record(written) }
     }
+    tally.campaigns.note(
+      stamp, time: time, sent: delivery.sent, isOnline: isOnline, most: plan.limits.campaigns)
     guard delivery.isStored || delivery.isRepeated else { return }
     let now = now
     guard let storm = lastStorm(now) else { return }
     tally.storms[storm].lastStoredS = Double(now - plan.presence.storms[storm].time.nanoseconds) / 1e9
+  }
+
+  /// From one time to another in microseconds, both in UNIX nanoseconds; below 0 if the first is the later one.
+  private static func microseconds(_ start: Int64, _ end: Int64) -> Int {
+    let (difference, overflows) = end.subtractingReportingOverflow(start)
+    guard !overflows else { return end > start ? LatencyHistogram.highest : -1 }
+    return difference < 0 ? -1 : Int(difference / 1_000)
   }
 
   /// The storm that was last, by its place in the plan.

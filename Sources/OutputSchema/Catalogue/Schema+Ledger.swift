@@ -192,6 +192,15 @@ extension Schema {
     Field("online", .integer, "The part of `registered` whose device was connected at the end."),
     Field("sent", .integer, "Notifications that were sent to devices, those that were sent again included."),
     Field("repeated", .integer, "The part of `sent` that was sent before, on a connection that ended."),
+    Field("accepted", .integer, "The part of `gateway.accepted` that was for registered devices."),
+    Field("acknowledged", .integer, "The part of `devices.delivered` that was for registered devices."),
+    Field(
+      "coalesced_ms", .histogram,
+      "From when a notification for a registered device was read to when it was replaced by a later one.",
+      unit: .milliseconds, when: "the gateway had devices"),
+    Field(
+      "expired_ms", .histogram, "From when a notification for a registered device was read to when it expired.",
+      unit: .milliseconds, when: "the gateway had devices"),
     Field("unacknowledged", .integer, "The part of `devices.stored` that was sent and not acknowledged."),
     Field(
       "restored", .integer,
