@@ -37,6 +37,13 @@ struct FleetMergingTests {
       result.latency.connectUs.record(count())
       result.latency.readyUs.record(count())
     }
+    var push = FleetResult.LocalPush()
+    push.joins = ["ship": count(), "network \(segment)": count()]
+    (push.joinsElsewhere, push.registrations, push.registered, push.timedOut) = (count(), count(), count(), count())
+    (push.texts, push.invitations, push.missedCalls, push.heartbeats) = (count(), count(), count(), count())
+    (push.otherRequests, push.untimed, push.acknowledgements) = (count(), count(), count())
+    for _ in 0..<20 { push.invitationUs.record(count()) }
+    result.localPush = push
     result.faults = ["duplicate": count()]
     var storm = FleetResult.Storm(atS: 30, withinS: 5)
     (storm.lost, storm.back) = (count(), count())

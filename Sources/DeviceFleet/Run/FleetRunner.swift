@@ -168,6 +168,7 @@ public final class FleetRunner: Sendable {
     result.registrations.refused = tally.refused
     result.notifications = tally.notifications
     result.latency = tally.latency
+    if plan.localPush != nil { result.localPush = tally.localPush }
     result.faults = tally.faults
     result.lastReceived = tally.lastReceived.map(rfc3339)
     result.storms = tally.storms
