@@ -161,25 +161,25 @@ struct LocalPushCommandTests {
         (#"{"kind":"text","to":12,"text":""}"#, "absent"),
         (#"{"kind":"call_action","to":"nobody","action":"end"}"#, "absent"),
       ] {
-        let answer = try gateway.ask("POST", "/local-push/messages", body: body)
+        let answer = try gateway.ask("POST", "/local-push/messages", body)
         #expect(try answer.status == 200 && answer.object()["outcome"] as? String == outcome, "\(body)")
       }
       for body in [
         "{}", #"{"kind":"text","to":10}x"#, #"{"kind":"other","to":10}"#, #"{"kind":"text","to":-1,"text":""}"#,
         #"{"kind":"invite","to":10,"text":"a"}"#, #"{"kind":"call_action","to":10}"#,
       ] {
-        #expect(try gateway.ask("POST", "/local-push/messages", body: body).status == 400, "\(body)")
+        #expect(try gateway.ask("POST", "/local-push/messages", body).status == 400, "\(body)")
       }
-      #expect(try gateway.ask("POST", "/local-push/heartbeats", body: #"{"share":0.5}"#).status == 204)
+      #expect(try gateway.ask("POST", "/local-push/heartbeats", #"{"share":0.5}"#).status == 204)
       #expect(try gateway.get("/local-push").object()["lost_heartbeats"] as? Double == 0.5)
-      #expect(try gateway.ask("POST", "/local-push/restart", body: #"{"pause_s":0.05}"#).status == 204)
+      #expect(try gateway.ask("POST", "/local-push/restart", #"{"pause_s":0.05}"#).status == 204)
       func registered() throws -> Int? {
         ((try gateway.get("/counts").object()["local_push"] as? [String: Any])?["registered"] as? [String: Int])?[
           "notification"]
       }
       #expect(waitUntil { (try? registered()) == 4 || !fleet.isRunning })
-      #expect(try gateway.ask("POST", "/local-push/silence", body: #"{"share":1}"#).status == 204)
-      let answer = try gateway.ask("POST", "/local-push/messages", body: #"{"kind":"invite","to":11}"#)
+      #expect(try gateway.ask("POST", "/local-push/silence", #"{"share":1}"#).status == 204)
+      let answer = try gateway.ask("POST", "/local-push/messages", #"{"kind":"invite","to":11}"#)
       #expect(try answer.object()["outcome"] as? String == "silenced")
       fleet.send(SIGTERM)
       #expect(try fleet.end().status == 0)

@@ -349,6 +349,9 @@ struct LocalPushServer: Sendable {
     return .sent
   }
 
+  /// Entries of requests that may time out, stale ones included.
+  var deadlineCount: Int { deadlines.count }
+
   private mutating func removeStaleDeadlines() {
     guard deadlines.count > 2 * unacknowledged + 1_024 else { return }
     let connections = connections

@@ -216,6 +216,20 @@ struct LocalPushServerTests {
     #expect(next == .sent)
   }
 
+  @Test("What is acknowledged takes no memory, and what is not still times out")
+  func forgotten() {
+    var server = server()
+    register(&server, one, alice)
+    server.offer(.text("never", from: bob, to: alice), from: .control, now: 0)
+    for number in 2...5_000 as ClosedRange<UInt32> {
+      server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+      server.receive(LocalPushMessage(acknowledging: number), on: one, now: 0)
+    }
+    #expect(server.counts.texts.acknowledged == 4_999 && server.deadlineCount < 1_100)
+    server.advance(to: 10 * Self.second)
+    #expect(server.counts.texts.timedOut == 1 && server.counts.texts.unacknowledged == 0)
+  }
+
   @Test("The rate is one of messages for those who are here, the same ones with the same seed")
   func rate() {
     func run() -> (counts: LocalPushServer.Counts, orders: [String]) {
