@@ -161,7 +161,8 @@ let package = Package(
     .target(
       name: "GatewayControl",
       dependencies: [
-        "Analysis", "Bytes", "GatewayRecords", "GatewaySimulator", "HTTPEndpoint", "Measurement", "OutputSchema",
+        "Analysis", "Bytes", "DeviceProtocol", "GatewayRecords", "GatewaySimulator", "HTTPEndpoint", "Measurement",
+        "OutputSchema",
         "PacketCapture", "ProviderAPI", "PushModel", "Records", "Reporting",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -199,7 +200,8 @@ let package = Package(
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Analysis", "DeviceFleet", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting",
+        "Analysis", "DeviceFleet", "DeviceProtocol", "Dissection", "Records", "GatewaySimulator", "LoadTest",
+        "Reporting",
         "PacketCapture",
         "HTTP2Server", "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
         "ProviderAPI",
@@ -337,8 +339,8 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "DeviceProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation",
-        "BinaryProtocol", "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
+        "GatewaySimulator", "DeviceFleet", "DeviceProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport",
+        "TLSFoundation", "BinaryProtocol", "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(

@@ -29,7 +29,9 @@ extension FleetResult {
       guard other.storms.map(\.terms) == merged.storms.map(\.terms) else {
         throw part.misfit("had other storms than \(first.name)")
       }
-      guard other.latency.hasUnits, merged.latency.hasUnits else { throw part.misfit("has times in another unit") }
+      guard other.latency.hasUnits, merged.latency.hasUnits,
+        [other, merged].allSatisfy({ $0.localPush?.invitationUs.unit ?? .microseconds == .microseconds })
+      else { throw part.misfit("has times in another unit") }
       segments.add(numbers)
       merged.add(other)
       if other.terms != first.result.terms { merged.warnings.append("\(part.name) and \(first.name) had other plans") }
@@ -74,6 +76,9 @@ extension FleetResult {
     notifications.add(other.notifications)
     latency.add(other.latency)
     campaigns.add(other.campaigns)
+    if let others = other.localPush {
+      if localPush == nil { localPush = others } else { localPush?.add(others) }
+    }
     faults.merge(other.faults, uniquingKeysWith: sum)
     lastReceived = [lastReceived, other.lastReceived].compactMap { $0 }.max()
     for (place, storm) in other.storms.enumerated() where place < storms.count { storms[place].add(storm) }
@@ -98,6 +103,10 @@ extension FleetResult {
         "received = online + stored + repeated", notifications.received,
         sum(sum(notifications.online, notifications.stored), notifications.repeated)),
     ]
+      + (localPush.map {
+        [equation("received = texts + invitations", notifications.received, sum($0.texts, $0.invitations))]
+      }
+        ?? [])
   }
 }
 

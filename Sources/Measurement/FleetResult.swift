@@ -27,6 +27,8 @@ public struct FleetResult: Sendable, Equatable, Codable {
   public var latency = Latency()
   /// By name; those without one first.
   public var campaigns: [Campaign] = []
+  /// What only local push has; `nil`: devices used the device channel.
+  public var localPush: LocalPush?
   /// Errors of the gateway by name; a duplicate is one of them.
   public var faults: [String: Int] = [:]
   /// When the last notification came, in UTC, RFC 3339; `nil`: none did.
@@ -73,6 +75,8 @@ public struct FleetResult: Sendable, Equatable, Codable {
       case gatewayOffline = "gateway_offline"
       /// The gateway refused what the device needs.
       case refused
+      /// The device heard nothing for too long, or a request was not acknowledged in time: over local push.
+      case silence, unanswered
       /// The gateway closed it, or it was reset.
       case peerFin = "peer_fin"
       case peerRst = "peer_rst"

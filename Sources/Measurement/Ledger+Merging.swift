@@ -48,6 +48,9 @@ extension Ledger {
     if let others = other.devices.channel {
       if devices.channel == nil { devices.channel = others } else { devices.channel?.add(others) }
     }
+    if let others = other.localPush {
+      if localPush == nil { localPush = others } else { localPush?.add(others) }
+    }
     if let others = other.http2 {
       if http2 == nil { http2 = others } else { http2?.add(others) }
     }

@@ -21,6 +21,8 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var feedback = Feedback()
   /// What only the HTTP/2 provider API has; `nil` if it was not served.
   public var http2: HTTP2?
+  /// Counts of the server of local push; `nil` without one.
+  public var localPush: LocalPush?
   /// The notifications in the records of `--records`; `nil` without it.
   public var records: Records?
   /// The verdict on the providers; `nil` without `--verdict`.

@@ -48,6 +48,13 @@ struct FleetMergingTests {
         stamp, time: Int64(count()), sent: Int64(count()), isOnline: generator.happens(oneIn: 2), most: 10)
     }
     result.campaigns.add([])
+    var push = FleetResult.LocalPush()
+    push.joins = ["ship": count(), "network \(segment)": count()]
+    (push.joinsElsewhere, push.registrations, push.registered, push.timedOut) = (count(), count(), count(), count())
+    (push.texts, push.invitations, push.missedCalls, push.heartbeats) = (count(), count(), count(), count())
+    (push.otherRequests, push.untimed, push.acknowledgements) = (count(), count(), count())
+    for _ in 0..<20 { push.invitationUs.record(count()) }
+    result.localPush = push
     result.faults = ["duplicate": count()]
     var storm = FleetResult.Storm(atS: 30, withinS: 5)
     (storm.lost, storm.back) = (count(), count())

@@ -174,6 +174,7 @@ public final class FleetRunner: Sendable {
     result.notifications = tally.notifications
     result.latency = tally.latency
     result.campaigns = tally.campaigns
+    if plan.localPush != nil { result.localPush = tally.localPush }
     result.faults = tally.faults
     result.lastReceived = tally.lastReceived.map(rfc3339)
     result.storms = tally.storms

@@ -25,6 +25,7 @@ struct FleetTally: Sendable {
   var notifications = FleetResult.Notifications()
   var latency = FleetResult.Latency()
   var campaigns: [FleetResult.Campaign] = []
+  var localPush = FleetResult.LocalPush()
   /// UNIX nanoseconds; `nil`: nothing came.
   var lastReceived: Int64?
   var storms: [FleetResult.Storm] = []
@@ -58,6 +59,7 @@ struct FleetTally: Sendable {
     one.notifications.add(other.notifications)
     one.latency.add(other.latency)
     one.campaigns.add(other.campaigns)
+    one.localPush.add(other.localPush)
     one.lastReceived = [one.lastReceived, other.lastReceived].compactMap { $0 }.max()
     if one.storms.isEmpty {
       one.storms = other.storms

@@ -33,6 +33,9 @@ extension Schema {
         "campaigns", .array(.object(campaign)),
         "Notifications by the name of their campaign, which their payloads tell; those without one first.", of: .run),
       Field(
+        "local_push", .object(localPush), "What only local push has.", of: .run, when: "`--local-push` was given",
+        since: "0.3"),
+      Field(
         "faults", .map(key: fault, value: .integer),
         "What the gateway did and must not do, by name; none is there for 0.",
         of: .run),
@@ -133,7 +136,9 @@ extension Schema {
     "left": "The device went, and said so.", "reset": "The device went without a word, by a reset.",
     "storm": "A storm took it.", "restored": "The device was restored.", "end": "The run ended.",
     "gateway_offline": "The gateway said that it closes the connection.",
-    "refused": "The gateway refused what the device needs.", "peer_fin": "The gateway closed it.",
+    "refused": "The gateway refused what the device needs.", "silence": "The device heard nothing for `--silence`.",
+    "unanswered": "The device's request was not acknowledged within `--request-timeout`.",
+    "peer_fin": "The gateway closed it.",
     "peer_rst": "The gateway reset it, or the network broke.", "message": "The gateway's bytes are no messages.",
     "memory": "Unfinished messages took more than `--max-buffered`.", "error": "TLS or the system failed.",
   ])
@@ -169,6 +174,27 @@ extension Schema {
       "early", .integer,
       "The part of `received` that tells a time after the one at which it came: the clocks of two machines differ, and latencies are wrong."
     ),
+  ]
+
+  private static let localPush: [Field] = [
+    Field("joins", .map(key: .text, value: .integer), "Joinings of each `--network`, on which the extension runs."),
+    Field("joins_elsewhere", .integer, "Joinings of other networks."),
+    Field("registrations", .integer, "Users that were sent to the server, one a connection."),
+    Field("registered", .integer, "The part of `registrations` that was acknowledged."),
+    Field("timed_out", .integer, "The part of `registrations` that was not acknowledged in time."),
+    Field("texts", .integer, "Texts: a part of `notifications.received`, which has `invitations` besides."),
+    Field("invitations", .integer, "Invitations to calls."),
+    Field("missed_calls", .integer, "The part of `invitations` that came later than `--call-time` after it was sent."),
+    Field("heartbeats", .integer, "Heartbeats of the server."),
+    Field("other_requests", .integer, "Requests of other kinds."),
+    Field(
+      "untimed", .integer,
+      "The part of texts and invitations that does not say when it was sent, and is in no histogram."),
+    Field("acknowledgements", .integer, "Acknowledgements of requests of all kinds."),
+    Field(
+      "invitation_us", .histogram,
+      "From the server's sending of an invitation to the device; it is in `online_us`, too.",
+      unit: .microseconds),
   ]
 
   private static let latency: [Field] = [

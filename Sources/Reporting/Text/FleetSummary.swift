@@ -19,7 +19,16 @@ package struct FleetSummary: Sendable {
       "connections    \(grouped(connections.opened)) opened, \(grouped(connections.failures)) failed\(list(connections.failed, in: " (", ")"))\(connections.abandoned > 0 ? ", \(grouped(connections.abandoned)) abandoned" : ""); closed: \(list(connections.closed.byName))",
       "tokens         \(grouped(registrations.tokens)) of \(grouped(registrations.asked)) that were asked for, \(grouped(registrations.wrongTokens)) wrong, \(grouped(registrations.tokenChanges)) changed\(list(registrations.refused, in: "; refused: ", ""))",
       "notifications  \(grouped(notifications.received)) received = \(grouped(notifications.online)) online + \(grouped(notifications.stored)) stored + \(grouped(notifications.repeated)) repeated; \(counted(notifications.acknowledgements, "acknowledgement"))",
-      "last received  \(result.lastReceived ?? "-")",
+    ] + localPush(result) + [
+      "last received  \(result.lastReceived ?? "-")"
+    ]
+  }
+
+  private static func localPush(_ result: FleetResult) -> [String] {
+    guard let push = result.localPush else { return [] }
+    let joins = push.joins.isEmpty ? "" : "; joined: \(list(push.joins)), elsewhere \(grouped(push.joinsElsewhere))"
+    return [
+      "local push     \(grouped(push.registered)) of \(counted(push.registrations, "registration")) acknowledged; \(counted(push.texts, "text")), \(counted(push.invitations, "invitation")) (\(grouped(push.missedCalls)) missed), \(counted(push.heartbeats, "heartbeat"))\(joins)"
     ]
   }
 
