@@ -90,7 +90,7 @@ struct DeviceBooksTests {
   private func report(in command: Command) throws {
     let page = try command.run(["report", "fleet.json", "--ledger", "ledger.json", "--output", "page"])
     #expect(page.status == 0, "\(page.errors)")
-    #expect(try command.read("page/report.md").contains("The books of the gateway agree."))
+    #expect(try command.read("page/report.md").contains("The books of both sides agree."))
     var document = try #require(
       try JSONSerialization.jsonObject(with: Data(try command.read("fleet.json").utf8)) as? [String: Any])
     var notifications = try #require(document["notifications"] as? [String: Any])

@@ -59,7 +59,7 @@ struct FleetPageTests {
     #expect(page.page.html.hasSuffix("</html>\n") && page.page.charts.allSatisfy { problem(inXML: $0.svg) == nil })
     let text = text(page)
     for word in [
-      "1,020 notifications came, each once. The books of the gateway agree.", "from due, online", "10.0 s", "10.2 s",
+      "1,020 notifications came, each once. The books of both sides agree.", "from due, online", "10.0 s", "10.2 s",
       "since the first was due", "after 30.0 s, within 5.0 s", "until it was replaced", "`storm`",
       "apnscope report fleet.json",
     ] {
@@ -93,16 +93,44 @@ struct FleetPageTests {
     #expect(page.booksAgree == agree)
     let text = text(page)
     #expect(text.contains(expected), "\(text.prefix(2_000))")
-    #expect(text.contains("The books of the gateway agree.") == (number == 9))
+    #expect(text.contains("The books of both sides agree.") == (number == 9))
   }
 
   @Test("Without the gateway's ledger the report says what it cannot know")
   func alone() {
     let page = FleetPage(Self.result())
-    #expect(page.booksAgree == nil && text(page).contains("are in its ledger only"))
+    #expect(page.booksAgree == nil && text(page).contains("are in the simulator's ledger only"))
     var nothing = FleetResult()
     (nothing.devices.asked, nothing.devices.everOnline) = (1, 1)
     #expect(text(FleetPage(nothing)).contains("No notification came."))
+  }
+
+  @Test("Of local push texts and invitations are compared, each by itself", arguments: 0..<5)
+  func localPush(number: Int) {
+    var result = Self.result()
+    var push = FleetResult.LocalPush()
+    (push.texts, push.invitations, push.missedCalls, push.joins) = (1_000, 20, 2, ["ship": 100])
+    var server = Ledger.LocalPush()
+    server.texts.offered = 1_100
+    (server.texts.sent, server.texts.acknowledged, server.texts.lost, server.texts.absent) = (1_005, 995, 10, 95)
+    (server.invitations.offered, server.invitations.sent, server.invitations.acknowledged) = (20, 20, 20)
+    let agree: Bool?
+    switch number {
+    case 0: agree = true
+    case 1: (push.texts, agree) = (1_006, false)
+    case 2: (push.invitations, agree) = (19, false)
+    case 3: (server.texts.absent, agree) = (94, false)
+    default: agree = nil
+    }
+    result.localPush = push
+    var ledger = Self.ledger()
+    if agree != nil { ledger.localPush = server }
+    let page = FleetPage(result, ledger: ledger)
+    #expect(page.booksAgree == agree)
+    let text = text(page)
+    #expect(text.contains("joinings of ship") && text.contains("of these too late to be answered | 2"))
+    #expect(text.contains("The books of both sides agree.") == (agree == true))
+    #expect(text.contains("without local push") == (agree == nil))
   }
 
   // MARK: a campaign

@@ -1,43 +1,63 @@
 import Measurement
 
-/// The counts of a fleet beside those of its gateway.
+/// The counts of a fleet beside those of the other side: a gateway's device channel, or a server of local push.
 ///
-/// A gateway calls delivered what a device has acknowledged, or has said to have. So its count may be below that of the
-/// devices, by acknowledgements that did not arrive before the end, and never above it.
+/// Both call delivered what a device has acknowledged, or has said to have. So their counts may be below those of the
+/// devices, by acknowledgements that did not arrive before the end, and never above them.
 struct FleetBooks {
-  private let result: FleetResult
-  private let devices: Ledger.Devices
-  private let channel: Ledger.Devices.Channel?
-  private let accepted: Int
-  private let started: String
-
-  init(_ result: FleetResult, _ ledger: Ledger) {
-    (self.result, devices, channel) = (result, ledger.devices, ledger.devices.channel)
-    (accepted, started) = (ledger.gateway.accepted, ledger.started)
+  /// The other side's counts.
+  private enum Other {
+    case channel(Ledger.Devices.Channel)
+    case localPush(FleetResult.LocalPush, Ledger.LocalPush)
+    /// The ledger has none of them.
+    case none(String)
   }
 
-  /// What the gateway has accepted, or kept from an earlier run, is somewhere.
-  private var isBalanced: Bool {
-    accepted + (channel?.restored ?? 0) == devices.delivered + devices.stored + devices.coalesced + devices.expired
-      + devices.dropped + devices.uninstalled
+  private let result: FleetResult
+  private let ledger: Ledger
+  private let other: Other
+
+  init(_ result: FleetResult, _ ledger: Ledger) {
+    (self.result, self.ledger) = (result, ledger)
+    if let push = result.localPush {
+      other =
+        ledger.localPush.map { .localPush(push, $0) } ?? .none("the ledger is of a simulator without local push")
+    } else {
+      other =
+        ledger.devices.channel.map { .channel($0) } ?? .none("the ledger is of a gateway without a device channel")
+    }
   }
 
   /// Why the two cannot be compared; `nil`: they can.
   private var obstacle: String? {
-    guard channel != nil else { return "the ledger is of a gateway without a device channel" }
+    if case .none(let reason) = other { return reason }
     let missing = result.missingSegments
     guard missing.isEmpty else { return "segments of the fleet are missing: \(missing.joined(separator: ", "))" }
-    guard let began = unixSeconds(started), let fleet = unixSeconds(result.started), began <= fleet else {
-      return "the gateway's ledger begins after the fleet did"
+    guard let began = unixSeconds(ledger.started), let fleet = unixSeconds(result.started), began <= fleet else {
+      return "the ledger begins after the fleet did"
     }
     return nil
   }
 
   /// `nil`: they cannot be compared.
   var agree: Bool? {
-    guard let channel, obstacle == nil else { return nil }
-    let received = result.notifications.received
-    return isBalanced && channel.acknowledged <= received && received <= channel.acknowledged + channel.unacknowledged
+    guard obstacle == nil else { return nil }
+    switch other {
+    case .channel(let channel):
+      let devices = ledger.devices
+      // What the gateway has accepted, or kept from an earlier run, is somewhere.
+      let isBalanced =
+        ledger.gateway.accepted + channel.restored == devices.delivered + devices.stored + devices.coalesced
+        + devices.expired + devices.dropped + devices.uninstalled
+      let received = result.notifications.received
+      return isBalanced && channel.acknowledged <= received && received <= channel.acknowledged + channel.unacknowledged
+    case .localPush(let devices, let server):
+      return [(devices.texts, server.texts), (devices.invitations, server.invitations)].allSatisfy { received, sent in
+        sent.offered == sent.outcomes.reduce(0) { $0 + $1.count } && sent.acknowledged <= received
+          && received <= sent.sent
+      }
+    case .none: return nil
+    }
   }
 
   var section: Section {
@@ -48,14 +68,23 @@ struct FleetBooks {
       blocks.append(
         .callout(
           .good,
-          "The books agree: all that the gateway accepted is accounted for, and the devices received what it calls delivered."
+          "The books agree: all that was accepted is accounted for, and the devices received what the other side calls delivered."
         ))
     } else {
       blocks.append(.callout(.bad, "The books disagree."))
     }
-    guard let channel else { return Section("Books", blocks) }
+    switch other {
+    case .channel(let channel): blocks += self.blocks(channel)
+    case .localPush(let devices, let server): blocks.append(.table(table(devices, server)))
+    case .none: break
+    }
+    return Section("Books", blocks)
+  }
+
+  private func blocks(_ channel: Ledger.Devices.Channel) -> [Block] {
+    let devices = ledger.devices
     var table = Table([.init("notifications"), .init("", .right)])
-    table.add("accepted by the gateway", Prose(grouped(accepted)))
+    table.add("accepted by the gateway", Prose(grouped(ledger.gateway.accepted)))
     if channel.restored > 0 { table.add("kept from an earlier run", Prose(grouped(channel.restored))) }
     table.add("delivered", Prose(grouped(devices.delivered)))
     table.add("of these acknowledged by a device, or told to be there", Prose(grouped(channel.acknowledged)))
@@ -68,13 +97,22 @@ struct FleetBooks {
       "dropped, because the store was full", Prose(grouped(devices.dropped)),
       tone: devices.dropped > 0 ? .warning : .neutral)
     table.add("to uninstalled apps and earlier generations", Prose(grouped(devices.uninstalled)))
-    blocks.append(.table(table))
     let times = [("until it was replaced", channel.coalescedMs), ("until it expired", channel.expiredMs)]
       .compactMap { name, times in times.map { (name, $0) } }.filter { $0.1.count > 0 }
-    if !times.isEmpty {
-      blocks.append(
-        .table(.numbers(["from the gateway's read"] + LatencyHistogram.columns, times.map { [$0.0] + $0.1.cells })))
-    }
-    return Section("Books", blocks)
+    guard !times.isEmpty else { return [.table(table)] }
+    return [
+      .table(table),
+      .table(.numbers(["from the gateway's read"] + LatencyHistogram.columns, times.map { [$0.0] + $0.1.cells })),
+    ]
+  }
+
+  private func table(_ devices: FleetResult.LocalPush, _ server: Ledger.LocalPush) -> Table {
+    let outcomes = zip(server.texts.outcomes, server.invitations.outcomes)
+    return .numbers(
+      ["local push", "texts", "invitations"],
+      [
+        ["offered to the server", grouped(server.texts.offered), grouped(server.invitations.offered)],
+        ["received by the devices", grouped(devices.texts), grouped(devices.invitations)],
+      ] + outcomes.map { [$0.name.replacing("_", with: " "), grouped($0.count), grouped($1.count)] })
   }
 }

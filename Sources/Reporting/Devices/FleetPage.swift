@@ -20,7 +20,7 @@ public struct FleetPage: Sendable {
 
   /// The report as a page.
   public var page: Page {
-    let sections = [glance, latency, campaigns, storms, connections, books?.section, run].compactMap { $0 }
+    let sections = [glance, latency, campaigns, localPush, storms, connections, books?.section, run].compactMap { $0 }
     let (devices, received) = (result.devices.asked, result.notifications.received)
     return Page(
       title: "Devices: \(counted(devices, "device")), \(counted(received, "notification"))",
@@ -78,16 +78,16 @@ public struct FleetPage: Sendable {
       return (.bad, "The counts do not add up: \(broken.map { "\($0.name) (\($0.detail))" }.joined(separator: "; ")).")
     }
     if result.devices.everOnline == 0 { return (.bad, "No device was ever online: nothing was measured.") }
-    if books?.agree == false { return (.bad, "The books of the gateway and of the devices disagree.") }
+    if books?.agree == false { return (.bad, "The books of both sides disagree.") }
     if !result.faults.isEmpty {
       let names = result.faults.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
       return (.bad, "The gateway made errors: \(names.joined(separator: ", ")).")
     }
     if result.notifications.received == 0 { return (.warning, "No notification came.") }
     var sentences = ["\(counted(result.notifications.received, "notification")) came, each once."]
-    if let books, books.agree == true { sentences.append("The books of the gateway agree.") }
+    if let books, books.agree == true { sentences.append("The books of both sides agree.") }
     if ledger == nil {
-      sentences.append("Notifications that the gateway still had, or dropped, are in its ledger only (--ledger).")
+      sentences.append("Notifications that were not delivered are in the simulator's ledger only (--ledger).")
     }
     return (result.warnings.isEmpty && !result.interrupted ? .good : .warning, sentences.joined(separator: " "))
   }
@@ -179,6 +179,38 @@ public struct FleetPage: Sendable {
       blocks.append(.paragraph(Prose("\(grouped(result.campaigns.count - Self.mostRows)) more are in the result.")))
     }
     return Section("Campaigns", blocks)
+  }
+
+  private var localPush: Section? {
+    guard let push = result.localPush else { return nil }
+    var table = Table([.init("local push"), .init("", .right)])
+    for (name, count) in push.joins.sorted(by: { $0.key < $1.key }).prefix(Self.mostRows) {
+      table.add(Prose("joinings of \(name)"), Prose(grouped(count)))
+    }
+    table.add("joinings of other networks", Prose(grouped(push.joinsElsewhere)))
+    table.add("registrations", Prose(grouped(push.registrations)))
+    table.add("of these acknowledged", Prose(grouped(push.registered)))
+    table.add(
+      "of these not acknowledged in time", Prose(grouped(push.timedOut)), tone: push.timedOut > 0 ? .warning : .neutral)
+    table.add("texts", Prose(grouped(push.texts)))
+    table.add("invitations to calls", Prose(grouped(push.invitations)))
+    table.add(
+      "of these too late to be answered", Prose(grouped(push.missedCalls)),
+      tone: push.missedCalls > 0 ? .warning : .neutral)
+    table.add("heartbeats", Prose(grouped(push.heartbeats)))
+    var blocks: [Block] = [.table(table)]
+    if push.invitationUs.count > 0 {
+      blocks.append(
+        .table(
+          .numbers(
+            ["from the server's sending"] + LatencyHistogram.columns, [["invitations"] + push.invitationUs.cells])))
+    }
+    if push.untimed > 0 {
+      blocks.append(
+        .paragraph(
+          Prose("\(grouped(push.untimed)) texts and invitations do not say when they were sent: no time has them.")))
+    }
+    return Section("Local push", blocks)
   }
 
   private var storms: Section? {
