@@ -53,9 +53,11 @@ public struct DeliveryTally: Sendable {
   public var tokens: Int { apps.count }
 
   /// Notes a message of either direction. Amortized O(1).
-  public mutating func note(_ message: DeviceMessage) {
+  ///
+  /// - Parameter isCounted: whether a notification is counted. Acknowledgements always take effect.
+  public mutating func note(_ message: DeviceMessage, isCounted: Bool = true) {
     switch message {
-    case .deliver(let delivery): note(delivery)
+    case .deliver(let delivery): if isCounted { note(delivery) }
     case .acknowledge(let token, _, let sequence): acknowledge(token, sequence)
     case .register, .registered, .online, .tokenChanged, .offline, .refused: break
     }
