@@ -127,9 +127,15 @@ struct MessageReadingTests {
     for line in lines { reader.scan(line.rawBytes) }
     for line in lines { try reader.read(line.rawBytes, into: &sink) }
     reader.finish(into: &sink)
-    for (read, written) in zip(sink.sink.records, records) where read != written {
-      Issue.record("\(written)\nis read as\n\(read)")
+    // White space outside of strings may have moved within a payload.
+    text = []
+    for record in sink.sink.records { writer.receive(record) }
+    writer.flush()
+    let again = text.split(separator: UInt8(ascii: "\n")).map(Array.init)
+    for (first, second) in zip(lines, again) where first != second {
+      Issue.record("\(String(decoding: first, as: UTF8.self))\nis read as\n\(String(decoding: second, as: UTF8.self))")
     }
+    #expect(again.count == lines.count)
     #expect(sink.sink.records.count == records.count && reader.summary.messages == records.count)
     // A connection without a record of its own has the messages that were found.
     #expect(sink.sink.connections.first?.messages == records.count)
@@ -141,7 +147,7 @@ struct MessageReadingTests {
       #"{"type":"device","connection":1,"kind":"deliver"}"#, #"{"type":"device","connection":1}"#,
       #"{"type":"device","connection":1,"kind":"acknowledge","token":"0g","topic":"t","sequence":1}"#,
       #"{"type":"device","connection":1,"kind":"acknowledge","token":"00","topic":"t","sequence":-1}"#,
-      #"{"type":"device","connection":1,"kind":"online","tokens":["00"],"topics":["t"],"received":[]}"#,
+      #"{"type":"device","connection":1,"kind":"online","tokens":["00"],"topics":["t"],"sequences":[]}"#,
       #"{"type":"device","connection":1,"kind":"refused","reason":"sulks"}"#,
       #"{"type":"device","connection":1,"kind":"sulks"}"#,
       #"{"type":"local_push","connection":1,"command":"ask","identifier":1}"#,

@@ -336,13 +336,15 @@ extension Schema {
     Field("tokens", .array(.hexadecimal), "The tokens of the device.", when: of("online")),
     Field("topics", .array(.text), "The topic of each of them.", when: of("online")),
     Field(
-      "received", .array(.integer), "The sequence of the last notification that it has of each; 0: it has none.",
+      "sequences", .array(.integer), "The sequence of the last notification that it has of each; 0: it has none.",
       when: of("online")),
     Field("new_token", .hexadecimal, "The token that is valid now.", when: of("token_changed")),
     Field(
       "sequence", .integer, "The number of the notification among those of the token, from 1.",
       when: of("deliver", "acknowledge")),
-    Field("sent", .time, "When the gateway read it from the provider, by the gateway's clock.", when: of("deliver")),
+    Field(
+      "sent", .time, "When the gateway read it from the provider, by the gateway's clock.",
+      when: of("deliver") + ", and it is from 1970 to 2261"),
     Field("stored", .boolean, "True: it waited at the gateway.", when: "it did"),
     Field("repeated", .boolean, "True: it was sent on an earlier connection.", when: "it was"),
   ]

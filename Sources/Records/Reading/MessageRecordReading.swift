@@ -47,9 +47,9 @@ extension RecordFields {
   }
 
   private func online() throws(RecordError) -> DeviceMessage.Online {
-    let (tokens, topics, received) = (list("tokens"), list("topics"), integers("received"))
+    let (tokens, topics, received) = (list("tokens"), list("topics"), integers("sequences"))
     guard tokens.count == topics.count, tokens.count == received.count else {
-      throw RecordError("'tokens', 'topics' and 'received' are not as many")
+      throw RecordError("'tokens', 'topics' and 'sequences' are not as many")
     }
     var apps: [DeviceMessage.Online.App] = []
     for place in tokens.indices {

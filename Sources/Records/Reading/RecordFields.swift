@@ -24,7 +24,7 @@ struct RecordFields {
       case .string: texts[name] = RecordText.unescaped(members.line.extracting(member.value))
       case .structure:
         let inner = members.line.extracting(member.value)
-        if name == "received" {
+        if name == "sequences" {
           integerLists[name] = Self.integers(Self.text(members.line, member.value))
         } else if inner.byte(at: 0) == UInt8(ascii: "["), name != "payload", name != "items" {
           lists[name] = RecordText.strings(inner)

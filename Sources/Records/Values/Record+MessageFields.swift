@@ -29,7 +29,7 @@ extension DeviceRecord: WritableRecord {
       if online.hasLowPower { output.field("low_power", true) }
       output.field("tokens", online.apps.map { hexadecimal($0.token) })
       output.field("topics", online.apps.map(\.topic))
-      output.field("received", integers: online.apps.map { Int(clamping: $0.received) })
+      output.field("sequences", integers: online.apps.map { Int(clamping: $0.received) })
     case .deliver(let delivery): write(delivery, to: &output)
     case .acknowledge(let token, let topic, let sequence):
       output.field("token", hex: token.rawBytes)
@@ -52,6 +52,9 @@ extension DeviceRecord: WritableRecord {
     output.end()
   }
 
+  /// Those that are read back: from 1970 to 2261.
+  private static let times: Range<Int64> = 0..<9_214_646_400_000_000_000
+
   private func write(_ delivery: DeviceMessage.Delivery, to output: inout some FieldWriter & ~Copyable) {
     output.field("expiration", optional: delivery.expiration.map(Int.init))
     output.field("priority", Int(delivery.priority))
@@ -62,7 +65,9 @@ extension DeviceRecord: WritableRecord {
     output.field("push_type", optional: delivery.pushType)
     output.field("collapse_id", optional: delivery.collapseID)
     output.field("sequence", Int(clamping: delivery.sequence))
-    output.field("sent", knownTime: Timestamp(nanoseconds: delivery.sent))
+    if Self.times.contains(delivery.sent) {
+      output.field("sent", time: Timestamp(nanoseconds: delivery.sent))
+    }
     if delivery.isStored { output.field("stored", true) }
     if delivery.isRepeated { output.field("repeated", true) }
   }

@@ -181,7 +181,7 @@ package struct RecordField: Sendable {
     RecordField("low_power", .device),
     RecordField("tokens", .device),
     RecordField("topics", .device),
-    RecordField("received", .device),
+    RecordField("sequences", .device),
     RecordField("new_token", .device),
     RecordField("sequence", .device),
     RecordField("sent", .device),
