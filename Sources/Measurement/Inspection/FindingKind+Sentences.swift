@@ -104,7 +104,7 @@ extension FindingKind {
       notifications(count == 1 ? "has" : "have") + " an apns-collapse-id over 64 bytes, which APNs rejects"
     case .notAcknowledged:
       notifications("were")
-        + " not acknowledged by devices that closed their connections: not delivered, as far as is known"
+        + " not acknowledged by devices that closed their connections: when they are online again they say whether they have them"
     case .sequenceNotGrowing:
       notifications(count == 1 ? "has" : "have")
         + " a sequence that is not above the one before of the same token: the gateway's error"
