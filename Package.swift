@@ -77,23 +77,24 @@ let package = Package(
     .target(
       name: "Records",
       dependencies: [
-        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement", "PacketCapture",
-        "TLSDecryption", "TLSFoundation",
+        "Bytes", "BinaryProtocol", "DeviceProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement",
+        "PacketCapture", "TLSDecryption", "TLSFoundation",
       ],
       swiftSettings: settings),
 
     .target(
       name: "Dissection",
       dependencies: [
-        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "PacketCapture", "Records", "TLSDecryption",
+        "Bytes", "BinaryProtocol", "DeviceProtocol", "HTTP2", "ProviderAPI", "PushModel", "PacketCapture", "Records",
+        "TLSDecryption",
       ],
       swiftSettings: settings),
 
     .target(
       name: "Analysis",
       dependencies: [
-        "Bytes", "BinaryProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement", "PacketCapture",
-        "Records", "TLSDecryption",
+        "Bytes", "BinaryProtocol", "DeviceProtocol", "HTTP2", "ProviderAPI", "PushModel", "Payload", "Measurement",
+        "PacketCapture", "Records", "TLSDecryption",
         .product(name: "HeapModule", package: "swift-collections"),
       ],
       swiftSettings: settings),
@@ -206,8 +207,8 @@ let package = Package(
         "HTTP2Server", "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
         "ProviderAPI",
         "TLSDecryption", "TLSTransport",
-        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
-        "OutputSchema",
+        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "DeviceProtocol", "PushModel", "Payload",
+        "Measurement", "OutputSchema",
         "Bytes", "CBuild", "CTOML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -280,8 +281,8 @@ let package = Package(
     .testTarget(
       name: "RecordsTests",
       dependencies: [
-        "Records", "BinaryProtocol", "Bytes", "HTTP2", "OutputSchema", "PacketCapture", "ProviderAPI", "PushModel",
-        "TestSupport",
+        "Records", "BinaryProtocol", "Bytes", "DeviceProtocol", "HTTP2", "OutputSchema", "PacketCapture", "ProviderAPI",
+        "PushModel", "TestSupport",
       ],
       swiftSettings: settings
     ),
@@ -295,8 +296,8 @@ let package = Package(
     .testTarget(
       name: "DissectionTests",
       dependencies: [
-        "Analysis", "Dissection", "Records", "HTTP2", "Payload", "PacketCapture", "ProviderAPI", "TLSDecryption",
-        "BinaryProtocol", "PushModel",
+        "Analysis", "Dissection", "DeviceProtocol", "Records", "HTTP2", "Payload", "PacketCapture", "ProviderAPI",
+        "TLSDecryption", "BinaryProtocol", "PushModel",
         "Measurement",
         "Bytes",
         "TestSupport",

@@ -19,6 +19,7 @@ struct ClientStream {
     case responses
     case feedback
     case http2
+    case messages
     /// Another protocol, or a direction without messages of this protocol: bytes are only counted.
     case opaque
   }

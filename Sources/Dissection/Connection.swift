@@ -172,7 +172,10 @@ final class Connection {
       if startWasCaptured || other >= 1_024 { clientIsHigh = low != nil }
     }
     guard let clientIsHigh else { return }
-    if case .http2 = reading { return }
+    switch reading {
+    case .http2, .messages: return
+    case .undecided, .binary, .feedback, .opaque: break
+    }
     // Behind a proxy or load balancer, the port in the preamble determines the service.
     service = (clientIsHigh ? low : high) ?? preamble.port.flatMap { ports[$0] } ?? .unknown
   }
@@ -220,7 +223,11 @@ final class Connection {
 
   /// Nothing of the protocol was found yet, so that the bytes may still be TLS.
   func mayTurnOutToBeTLS(_ clientStream: ClientStream) -> Bool {
-    if case .http2 = reading { return false }
+    switch reading {
+    case .http2: return false
+    case .messages(let reader) where reader.messages > 0: return false
+    case .undecided, .binary, .feedback, .messages, .opaque: break
+    }
     return tls == nil && !isDescribed && flow != nil && clientStream.session.written == 0
       && reading.errorResponses == 0 && reading.feedbackTuples == 0
   }

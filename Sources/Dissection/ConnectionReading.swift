@@ -15,6 +15,8 @@ enum ConnectionReading {
   case feedback(FeedbackReader)
   /// HTTP/2, of a provider or of others.
   case http2(HTTP2Reader)
+  /// The device channel or local push.
+  case messages(MessageReader)
   /// Another protocol: bytes are only counted.
   case opaque
 
@@ -33,6 +35,7 @@ enum ConnectionReading {
     case .binary: (.gateway, .responses)
     case .feedback: (.opaque, .feedback)
     case .http2: (.http2, .http2)
+    case .messages: (.messages, .messages)
     case .opaque: (.opaque, .opaque)
     }
   }
@@ -50,13 +53,14 @@ enum ConnectionReading {
     case .binary(let reader): reader.heldBytes
     case .feedback(let reader): reader.framer.heldBytes
     case .http2(let reader): reader.heldBytes
+    case .messages(let reader): reader.heldBytes
     }
   }
 
   /// Frees memory that is ready for what comes.
   func freeSpare() {
     switch self {
-    case .undecided, .opaque: break
+    case .undecided, .opaque, .messages: break
     case .binary(let reader): reader.framer.freeSpare()
     case .feedback(let reader): reader.framer.freeSpare()
     case .http2(let reader): reader.session.freeSpare()

@@ -1,4 +1,5 @@
 import BinaryProtocol
+import DeviceProtocol
 import HTTP2
 import PacketCapture
 import ProviderAPI
@@ -11,6 +12,8 @@ public struct DissectionOptions: Sendable {
   public var ports: [UInt16: Service]
   /// Server ports whose connections are HTTP/2, whatever their first bytes.
   public var http2Ports: Set<UInt16> = []
+  /// Server ports whose connections are of the device channel or of local push, whatever their first bytes.
+  public var messagePorts: [UInt16: MessageProtocol] = [:]
   /// The limits on connections over HTTP/2.
   public var http2 = ProviderSession.Limits()
   /// The contents of a raw dump; `nil`: recognised by its bytes.

@@ -69,6 +69,9 @@ extension Dissector {
     case .needsMore: return
     case .no: break
     }
+    if let kind = declaredMessages(connection) ?? claimMessagesAfterLoss(connection, isHigh) {
+      return beginMessages(kind, connection)
+    }
     // Nothing else is recognised without its beginning: what followed the gap has no part in it.
     let pieces = connection.takeHeld()
     let gap = pieces.firstIndex { $0.piece.gap != nil && $0.isHigh == isHigh } ?? 0
@@ -99,6 +102,12 @@ extension Dissector {
       case .yes: return beginHTTP2(connection)
       case .needsMore: return
       case .no: if isDeclaredHTTP2(connection) { return beginHTTP2(connection) }
+      }
+      if let kind = declaredMessages(connection), !first.isEmpty { return beginMessages(kind, connection) }
+      switch claimMessages(first, isFinal: isFinal) {
+      case .yes(let kind): return beginMessages(kind, connection)
+      case .needsMore: return
+      case .no: break
       }
       // What TLS negotiated counts less than the bytes.
       if negotiated != nil, !first.isEmpty {

@@ -91,6 +91,7 @@ extension Dissector {
       reader.framer.drop()
       readFoundFeedback(connection)
     case .http2(let reader): dropHTTP2(connection, mark, reader)
+    case .messages(let reader): dropMessages(connection, mark, reader)
     case .undecided, .opaque: break
     }
   }

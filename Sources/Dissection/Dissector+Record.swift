@@ -43,6 +43,10 @@ extension Dissector {
       (record.service, record.otherProtocol, record.http2) = (reader.service, .http2, reader.summary)
       (record.notifications, record.fates) = (reader.session.notifications, reader.session.fates)
     }
+    if case .messages(let reader) = connection.reading {
+      (record.service, record.otherProtocol) = (.other, OtherProtocol(reader.kind))
+      record.messages = reader.messages
+    }
     record.preamble = connection.preamble.kind
     let (lowPreamble, highPreamble) = connection.preambleBytes
     record.preambleBytes = clientIsHigh ? (highPreamble, lowPreamble) : (lowPreamble, highPreamble)

@@ -238,6 +238,7 @@ struct Dissector {
     case .responses: readResponses(bytes, at: offset, mark, connection)
     case .feedback: readFeedback(bytes, at: offset, mark, connection)
     case .http2: readHTTP2(bytes, at: offset, mark, connection, fromHigh)
+    case .messages: readMessages(bytes, at: offset, mark, connection, fromHigh)
     case .opaque: return
     case .undecided:
       hold(bytes, at: offset, mark, connection, fromHigh)
@@ -275,6 +276,8 @@ struct Dissector {
     case (.http2, .http2(let reader)):
       // Its session says what the gap costs.
       return readHTTP2Gap(length, reason, at: offset, mark, connection, fromHigh, reader)
+    case (.messages, .messages(let reader)):
+      return readMessageGap(length, reason, at: offset, mark, connection, fromHigh, reader)
     default: break
     }
     // Gaps of other protocols are not recorded.
@@ -299,6 +302,7 @@ struct Dissector {
       reader.framer.finish()
       readFoundFeedback(connection)
     case (.http2, .http2(let reader)): finishHTTP2(connection, fromHigh: fromHigh, reader)
+    case (.messages, .messages(let reader)): finishMessages(connection, fromHigh: fromHigh, reader)
     default: break
     }
   }

@@ -5,6 +5,7 @@ import CommandFiles
 import InterfaceCapture
 import Measurement
 import Records
+import Reporting
 
 struct Follow: ParsableCommand {
   enum Format: String, CaseIterable, ExpressibleByArgument {
@@ -208,6 +209,10 @@ struct Follow: ParsableCommand {
     if reading.hasRead {
       try collector.writeOrFail()
       try outputs.check()
+      let messages = reading.summary.messages
+      if messages > 0 {
+        complain("\(counted(messages, "message")) to devices are not followed; 'decode' and 'inspect' have them")
+      }
     }
     let code = ExitStatus.code(for: reading, strict: stories.strict)
     if code != .success { throw code }

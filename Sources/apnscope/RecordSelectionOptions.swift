@@ -25,7 +25,8 @@ struct RecordSelectionOptions: ParsableArguments {
 
   @Option(
     name: .customLong("identifier"), parsing: .singleValue,
-    help: ArgumentHelp("Only notifications and error responses with this identifier.", valueName: "number"))
+    help: ArgumentHelp(
+      "Only notifications, error responses and messages of local push with this identifier.", valueName: "number"))
   var identifiers: [UInt32] = []
 
   @Option(
@@ -110,6 +111,8 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
   case errorResponse = "error_response"
   case response, goaway, reset, settings
   case channelRequest = "channel_request"
+  case device
+  case localPush = "local_push"
   case feedback, gap, malformed, connection
   case captureLoss = "capture_loss"
   case delivery
@@ -123,6 +126,8 @@ enum SelectedType: String, CaseIterable, ExpressibleByArgument {
     case .reset: .reset
     case .settings: .settings
     case .channelRequest: .channelRequest
+    case .device: .device
+    case .localPush: .localPush
     case .feedback: .feedback
     case .gap: .gap
     case .malformed: .malformed

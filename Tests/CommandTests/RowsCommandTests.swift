@@ -45,7 +45,8 @@ struct RowsCommandTests {
       #expect(outcome.status == 0 && outcome.output == "")
       let types = [
         "capture", "notification", "error_response", "fate", "feedback", "gap", "malformed", "capture_loss",
-        "delivery", "connection", "summary", "response", "goaway", "reset", "settings", "channel_request",
+        "delivery", "connection", "summary", "response", "goaway", "reset", "settings", "channel_request", "device",
+        "local_push",
       ]
       let names = try FileManager.default.contentsOfDirectory(atPath: command.folder.appending(path: "records").path)
       #expect(names.sorted() == types.map { "\($0).jsonl" }.sorted())

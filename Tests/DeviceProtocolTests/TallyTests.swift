@@ -42,6 +42,17 @@ struct DeliveryTallyTests {
     #expect(tally.tokens == 2 && tally.waiting == 0)
   }
 
+  @Test("What a device says to have when it is online once more is acknowledged")
+  func online() {
+    let online = DeviceMessage.online(.init(apps: [.init(token: [1], topic: "a", received: 2)]))
+    let tally = Self.tally([online, Self.deliver(3), Self.deliver(4)])
+    #expect(tally.counts == DeliveryTally.Counts(deliveries: 2, unacknowledged: 2))
+    let again = DeviceMessage.online(.init(apps: [.init(token: [1], topic: "a", received: 3)]))
+    #expect(
+      Self.tally([online, Self.deliver(3), Self.deliver(4), again]).counts
+        == DeliveryTally.Counts(deliveries: 2, acknowledged: 1, unacknowledged: 1))
+  }
+
   @Test("Without the end of the device's direction, or with a loss in it, nothing is unacknowledged")
   func open() {
     let messages = [Self.deliver(1), Self.deliver(2), Self.acknowledge(1)]
@@ -156,6 +167,17 @@ struct LocalPushTallyTests {
     #expect(Self.counts([asked, .answer(8, .server, 5), .lose(.server), .answer(9, .server, 11)]).open == 1)
     #expect(Self.counts([asked, .answer(9, .server, 11), .lose(.server)]).unanswered == 1)
     #expect(Self.counts([asked, .lose(.client), .answer(9, .server, 11)]).unanswered == 1)
+  }
+
+  @Test("A request may come behind its acknowledgement, as after a gap; one of an earlier request proves nothing")
+  func lateRequests() {
+    func counts(answered: Int64, asked: Int64) -> LocalPushTally.Counts {
+      Self.counts([.answer(1, .server, answered), .ask(1, .client, asked), .answer(9, .server, 60)])
+    }
+    #expect(counts(answered: 5, asked: 4).acknowledged == 1)
+    #expect(counts(answered: 20, asked: 4).late == 1)
+    #expect(counts(answered: 5, asked: 7).open == 1)
+    #expect(counts(answered: 5, asked: 16).unanswered == 1)
   }
 
   @Test("An identifier that is used again before its acknowledgement leaves the first request open")

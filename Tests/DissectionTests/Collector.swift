@@ -61,6 +61,7 @@ struct Collector: RecordSink {
   var tuples: [SeenTuple] = []
   var requests: [SeenRequest] = []
   var providerRecords: [ProviderRecord] = []
+  var messages: [MessageRecord] = []
   var answers: [ResponseRecord] {
     providerRecords.compactMap { if case .response(let record) = $0 { record } else { nil } }
   }
@@ -83,6 +84,7 @@ struct Collector: RecordSink {
         payload: Array(copying: record.bytes(of: record.request.payload))))
   }
   mutating func receive(_ record: ProviderRecord) { providerRecords.append(record) }
+  mutating func receive(_ record: MessageRecord) { messages.append(record) }
   mutating func receive(
     malformed problem: String, _ fields: PushFields, _ frame: RawSpan, at place: RecordPlace, index: Int
   ) {

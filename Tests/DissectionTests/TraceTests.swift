@@ -70,6 +70,7 @@ struct TraceTests {
     #expect(summary.errorResponses == seen.responses.count)
     #expect(summary.errorResponses == seen.connections.map(\.errorResponses).reduce(0, +))
     #expect(summary.feedbackTuples == seen.tuples.count)
+    #expect(summary.messages == seen.messages.count)
     #expect(summary.gaps == seen.gaps.count)
     #expect(summary.malformed == seen.malformed.count + seen.notifications.count { $0.problem != nil })
     #expect(summary.undecryptedConnections == seen.connections.filter { $0.tls?.isDecrypted == false }.count)
@@ -89,6 +90,9 @@ func expectTiling(
   } else {
     for record in seen.responses where record.place.connection == number { add(record.place.offset, 6) }
     for record in seen.tuples where record.connection == number { add(record.offset, record.length) }
+  }
+  for record in seen.messages where record.place.connection == number && record.direction == direction {
+    add(record.place.offset, record.place.length)
   }
   var missing = 0
   for gap in seen.gaps where gap.place.connection == number && gap.direction == direction {

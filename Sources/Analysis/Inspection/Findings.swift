@@ -64,6 +64,11 @@ struct Findings {
 }
 
 extension InspectionReport {
+  private static func seconds(_ seconds: Double) -> String {
+    let tenths = Int((seconds * 10).rounded())
+    return "\(tenths / 10).\(tenths % 10)"
+  }
+
   /// All findings. Lost packets and unread connections come first: the other findings do not cover them.
   func findings(
     _ unread: UnreadConnections, _ findings: Findings, latePackets: Int, longestDelay: Int64
@@ -77,6 +82,10 @@ extension InspectionReport {
     }
     for index in rows.indices where rows[index].kind == .goAway {
       rows[index].text += http2.map { ": \($0.goAwayWords)" } ?? ""
+    }
+    for index in rows.indices where rows[index].kind == .serverSilent {
+      guard let longest = localPush?.longestIntervalS else { continue }
+      rows[index].text += "; the longest time between two heartbeats is \(Self.seconds(longest)) s"
     }
     return rows + Findings.order(latePackets: latePackets, longestDelay: longestDelay)
   }

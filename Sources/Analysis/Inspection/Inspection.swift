@@ -38,6 +38,7 @@ public struct Inspection: RecordSink {
   private var opens = PerSecond()
   private var lifetimes = Samples()
   private var unread = UnreadConnections()
+  private var messages = MessageTallies()
   /// Files that are being read.
   private var begun: [CaptureRecord] = []
   /// The number of packets whose time is before an earlier packet's, and the longest such difference in nanoseconds.
@@ -89,6 +90,7 @@ public struct Inspection: RecordSink {
   public mutating func receive(_ record: CaptureRecord) {
     shared.unseen.note(record)
     if !record.selection.isEmpty { report.selection = record.selection }
+    if record.isOfSelection { messages.lacksRecords = true }
     begun.append(record)
     // Some more than can be open at a time.
     if begun.count > 1_024 { begun.removeFirst() }
@@ -234,6 +236,13 @@ public struct Inspection: RecordSink {
     shared.tracked.add(pending.sent, packet: response.place.packet, loss: -1, fate: .rejected)
   }
 
+  public mutating func receive(_ record: MessageRecord) {
+    shared.unseen.note(record.place.time)
+    messages.note(record, isSelected: isSelected)
+    guard isSelected, let tally = tallies.index(of: record.place.connection) else { return }
+    tallies[tally].lastPacket = max(tallies[tally].lastPacket, record.place.packet)
+  }
+
   /// Follows the requests among notifications whose fates are final.
   private mutating func takeRequests(_ record: FateRecord) {
     let pending = requests.take(record)
@@ -284,6 +293,7 @@ public struct Inspection: RecordSink {
   public mutating func receive(_ record: GapRecord) {
     shared.unseen.note(record)
     requests.noteGap(record.direction, on: record.place.connection)
+    messages.noteLoss(record.direction, on: record.place.connection)
     if record.direction == .server, let tally = tallies.index(of: record.place.connection) {
       tallies[tally].lacksAnswers = true
     }
@@ -303,6 +313,7 @@ public struct Inspection: RecordSink {
   public mutating func receive(_ record: CaptureLossRecord) { shared.unseen.note(record) }
 
   public mutating func receive(_ record: MalformedRecord) {
+    messages.noteLoss(record.direction, on: record.place.connection)
     guard isSelected else { return }
     report.malformed += 1
     shared.findings.note(.malformed, packet: record.place.packet)
@@ -314,6 +325,7 @@ public struct Inspection: RecordSink {
     shared.topics.note(record.tls?.topic, of: record.connection)
     earlyCount -= early.removeValue(forKey: record.connection)?.records.count ?? 0
     requests.end(record, isSelected: isSelected, &shared.findings)
+    let messages = messages.end(record)
     guard let tally = tallies.remove(record.connection) else { return }
     shared.fates.end(record.connection, total: shared.history.total, window: limits.history)
     health.note(record, tally, isSelected: isSelected, &shared.findings)
@@ -321,7 +333,8 @@ public struct Inspection: RecordSink {
     let packet = tally.lastPacket
     unread.note(record)
     let record = record.counted
-    report.add(record, tally, listed: limits.listed)
+    report.add(record, tally, messages, listed: limits.listed)
+    if let messages { messages.report(to: &shared.findings, packet: packet) }
     if let lifetime = record.closed.nanoseconds(since: record.opened) { lifetimes.add(Double(lifetime) / 1e9) }
     if record.service == .feedback { report.feedbackConnections += 1 }
     if record.fates.unknown > 0 && record.end != .captureEnd {
@@ -361,14 +374,16 @@ public struct Inspection: RecordSink {
     var copy = self
     copy.receive(summary)
     for record in begun { copy.report.files.append(InspectionReport.File(record)) }
+    let open = messages.open
     tallies.forEachOpen { tally in
       guard tally.isShown else { return }
+      if let counts = open[tally.number] { copy.report.add(counts) }
       copy.report.connectionsNotListed += 1
       for command in 0..<3 { copy.report.notificationsByCommand[command] += tally.commands[command] }
     }
     // Fates and the error responses that decided them are shown as of the same moment.
-    let open = early.sorted { $0.key < $1.key }.flatMap { $0.value.records.dropFirst($0.value.settled) }
-    for record in open {
+    let responses = early.sorted { $0.key < $1.key }.flatMap { $0.value.records.dropFirst($0.value.settled) }
+    for record in responses {
       let beginning = record.notification.flatMap { refused[[record.place.connection, $0]] }
       copy.report.add(early: record, beginning, listed: limits.listed)
     }

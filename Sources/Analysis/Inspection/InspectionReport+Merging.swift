@@ -179,6 +179,15 @@ private struct InspectionMerging {
       whole.http2?.add(requests)
       whole.summary.readProviderConnections += requests.connections
     }
+    if let devices = report.devices {
+      whole.devices = whole.devices ?? InspectionReport.DeviceCounts(connections: 0)
+      whole.devices?.add(devices)
+    }
+    if let localPush = report.localPush {
+      whole.localPush = whole.localPush ?? InspectionReport.LocalPushCounts(connections: 0)
+      whole.localPush?.add(localPush)
+    }
+    if let messages = report.summary.messages { whole.summary.messages = (whole.summary.messages ?? 0) + messages }
     if let responses = report.summary.responses { whole.summary.responses = (whole.summary.responses ?? 0) + responses }
     whole.errorCount += report.errorCount
     whole.errorsByStatus.merge(report.errorsByStatus, uniquingKeysWith: +)

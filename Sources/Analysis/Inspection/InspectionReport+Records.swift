@@ -7,7 +7,10 @@ import TLSDecryption
 
 /// How records become rows of an inspection's report.
 extension InspectionReport {
-  mutating func add(_ record: ConnectionRecord, _ tally: ConnectionTally, listed: Int) {
+  mutating func add(
+    _ record: ConnectionRecord, _ tally: ConnectionTally, _ messages: MessageCounts?, listed: Int
+  ) {
+    if let messages { add(messages) }
     missingBytes += record.missingBytes
     ends[record.end, default: 0] += 1
     for command in 0..<3 { notificationsByCommand[command] += tally.commands[command] }
@@ -28,7 +31,7 @@ extension InspectionReport {
       connectionsNotListed += 1
       return
     }
-    connections.append(ConnectionRow(record, tally))
+    connections.append(ConnectionRow(record, tally, messages))
   }
 
   /// Adds an error response of an open connection: the number of notifications it discards is not final.
@@ -46,7 +49,7 @@ extension InspectionReport {
 }
 
 extension InspectionReport.ConnectionRow {
-  fileprivate init(_ record: ConnectionRecord, _ tally: ConnectionTally) {
+  fileprivate init(_ record: ConnectionRecord, _ tally: ConnectionTally, _ messages: MessageCounts?) {
     self.init()
     connection = record.connection
     file = record.file
@@ -72,6 +75,11 @@ extension InspectionReport.ConnectionRow {
     missingBytes = record.missingBytes
     tls = record.tls.map(InspectionReport.TLSRow.init)
     http2 = record.http2.map(InspectionReport.RequestRow.init)
+    switch messages {
+    case .devices(let counts)?: devices = counts
+    case .localPush(let counts)?: localPush = counts
+    case nil: break
+    }
     if !record.alsoSeenAs.isEmpty {
       alsoSeenAs = record.alsoSeenAs.map {
         InspectionReport.Ends(client: $0.client.description, server: $0.server.description)
@@ -191,6 +199,7 @@ extension InspectionReport.Summary {
     unreadPackets = record.unreadPackets > 0 ? record.unreadPackets : nil
     unread = record.unread.isEmpty ? nil : record.unread
     responses = record.responses > 0 ? record.responses : nil
+    messages = record.messages > 0 ? record.messages : nil
     readFeedbackConnections = record.readFeedbackConnections
     readProviderConnections = record.readProviderConnections
   }

@@ -36,6 +36,8 @@ struct UnreadConnections {
 
   mutating func note(_ record: ConnectionRecord) {
     total += 1
+    // What was read is in counts of its own.
+    if let messages = record.messages, messages > 0, record.tls?.isWhole != false { return }
     if record.server?.port == Self.devicePort, record.notifications + record.feedbackTuples == 0 {
       ofDevices += 1
       if record.tls?.isDecrypted == false { encryptedOfDevices += 1 }
@@ -49,6 +51,7 @@ struct UnreadConnections {
     if record.tls?.isDecrypted == false, !speaksOther { return }
     // HTTP/2 that was read is in the counts of its requests.
     if record.http2 != nil, record.service != .other { return }
+    if let messages = record.messages, messages > 0 { return }
     let kind = Kind(port: record.server?.port ?? 0, other: record.otherProtocol)
     switch record.service {
     case .gateway where record.otherProtocol == nil, .feedback where record.otherProtocol == nil: break

@@ -51,6 +51,7 @@ package struct RedactedRecords: RecordSink {
         providerToken: record.providerToken.map(redaction.token)))
   }
   package mutating func receive(_ record: ProviderRecord) { sink.receive(redaction.record(record)) }
+  package mutating func receive(_ record: MessageRecord) { sink.receive(redaction.record(record)) }
 
   package var takesHTTP2: Bool { sink.takesHTTP2 }
   package mutating func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction) {

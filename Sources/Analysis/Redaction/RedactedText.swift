@@ -1,4 +1,5 @@
 import BinaryProtocol
+import DeviceProtocol
 import HTTP2
 import Measurement
 import PushModel
@@ -33,8 +34,18 @@ enum RedactedText {
     }.joined()
   }
 
-  /// The broken rules of HTTP/2, as they are worded.
-  private static let rules = Set(Rule.allCases.map(\.description) + ["part of a frame that a gap cut", "not HTTP/2"])
+  /// Sentences that have no words of the wire: broken rules of HTTP/2, and faults of messages.
+  private static let rules = Set(
+    Rule.allCases.map(\.description) + ["part of a frame that a gap cut", "not HTTP/2"]
+      + ["part of a message that a gap cut", "no message begins here", "there is no message of this name"]
+      + members.map { MessageError.member($0).description })
+
+  /// Members of messages of the device channel and of local push.
+  private static let members = [
+    "message", "version", "device", "topic", "environment", "language", "generation", "token", "tokens", "received",
+    "low_power", "sequence", "priority", "push_type", "expiration", "collapse_id", "sent_ns", "stored", "repeated",
+    "payload", "old", "new", "reason", "command", "requestIdentifier", "codingKey", "data",
+  ]
 
   private static func isVocabulary(_ word: Substring) -> Bool {
     vocabulary.contains(word) || word.split(separator: "_").allSatisfy(vocabulary.contains)
@@ -64,7 +75,7 @@ enum RedactedText {
     other's over overruns packets part payload premaster provider random RC4 record records recovered response \
     resumed run far ahead s secret secrets server server's ServerHello session short side side's snap SSL stale \
     state status stream suite suites supported that the them these they this TLS to token traffic unknown version \
-    wrong where which whole with could end from so unused close_notify unexpected_message bad_record_mac \
+    wrong where which whole with could belong does JSON object there end from so unused close_notify unexpected_message bad_record_mac \
     decryption_failed record_overflow decompression_failure handshake_failure no_certificate bad_certificate \
     unsupported_certificate certificate_revoked certificate_expired certificate_unknown illegal_parameter \
     unknown_ca access_denied decode_error decrypt_error export_restriction protocol_version insufficient_security \

@@ -219,6 +219,8 @@ package final class StoryCollector: RecordSink {
     keep(row)
   }
 
+  package func receive(_ record: MessageRecord) { note(record.place.time) }
+
   /// Reasons beyond the limit count as none.
   private func number(ofReason reason: String) -> UInt16 {
     if let known = reasonNumbers[reason] { return known }

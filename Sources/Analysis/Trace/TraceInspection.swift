@@ -183,6 +183,12 @@ public struct TraceInspection: RecordSink {
     if record.place.time.isKnown { errors.add(1, bytes: 0, at: record.place.time) }
   }
 
+  public mutating func receive(_ record: MessageRecord) {
+    inspection.receive(record)
+    stories?.receive(record)
+    if isSelected { noteRecord(record.place) }
+  }
+
   @inline(__always)
   private mutating func note(_ fields: PushFields, _ frame: RawSpan, _ place: RecordPlace) {
     note(place, priority: fields.priority, frame.extracting(fields.token.range))

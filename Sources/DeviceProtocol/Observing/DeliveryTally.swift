@@ -9,6 +9,7 @@ public struct DeliveryTally: Sendable {
   public struct Counts: Sendable, Equatable {
     /// Notifications that the gateway sent.
     public var deliveries = 0
+    /// The device has acknowledged them, or has said that it has them.
     public var acknowledged = 0
     /// The device closed its direction, all of which was recorded, without an acknowledgement.
     public var unacknowledged = 0
@@ -53,11 +54,15 @@ public struct DeliveryTally: Sendable {
   public var tokens: Int { apps.count }
 
   /// Notes a message of either direction. Amortized O(1).
-  public mutating func note(_ message: DeviceMessage) {
+  ///
+  /// - Parameter isCounted: whether a notification is counted. Acknowledgements always take effect.
+  public mutating func note(_ message: DeviceMessage, isCounted: Bool = true) {
     switch message {
-    case .deliver(let delivery): note(delivery)
+    case .deliver(let delivery): if isCounted { note(delivery) }
     case .acknowledge(let token, _, let sequence): acknowledge(token, sequence)
-    case .register, .registered, .online, .tokenChanged, .offline, .refused: break
+    // A device that says once more that it is online says what it has.
+    case .online(let online): for app in online.apps { acknowledge(app.token, app.received) }
+    case .register, .registered, .tokenChanged, .offline, .refused: break
     }
   }
 

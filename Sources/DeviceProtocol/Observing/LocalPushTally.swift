@@ -37,10 +37,17 @@ public struct LocalPushTally: Sendable {
     public init() {}
   }
 
+  private struct Request {
+    var time: Int64
+    var isCounted: Bool
+  }
+
   /// The state of one side.
   private struct State {
     /// The times of its requests without an acknowledgement.
-    var requests: [UInt32: Int64] = [:]
+    var requests: [UInt32: Request] = [:]
+    /// The times of its acknowledgements whose request has not come: of the other direction a part may come later.
+    var early: [UInt32: Int64] = [:]
     /// Bytes of it are missing since this time, or before.
     var lacksSince: Int64?
     /// When its last message came.
@@ -62,29 +69,54 @@ public struct LocalPushTally: Sendable {
 
   /// Notes a message. O(1).
   ///
+  /// A part of one side may come later than what the other one answered to it, as it does after a gap.
+  ///
   /// - Parameters:
   ///   - message: the next one of its side.
   ///   - side: who sent it.
   ///   - time: of its last byte, in nanoseconds.
-  public mutating func note(_ message: LocalPushMessage, from side: Side, at time: Int64) {
+  ///   - isCounted: whether a request, or a silence that it ends, is counted. Acknowledgements always take effect.
+  public mutating func note(
+    _ message: LocalPushMessage, from side: Side, at time: Int64, isCounted: Bool = true
+  ) {
     self[side].last = max(self[side].last ?? time, time)
-    if side == .server { noteServer(message, time) }
+    if side == .server { noteServer(message, time, isCounted: isCounted) }
     switch message.command {
-    case .request:
-      counts.requests += 1
-      // Which of two with the same identifier is acknowledged is not known.
-      if let asked = self[side].requests.removeValue(forKey: message.identifier) {
-        decide(asked, self[side.other], hasEnded: false)
-      }
-      guard self[side].requests.count < limits.waiting else {
-        counts.open += 1
+    case .request: ask(message.identifier, side, Request(time: time, isCounted: isCounted))
+    case .acknowledge:
+      guard let asked = self[side.other].requests.removeValue(forKey: message.identifier) else {
+        guard self[side].early.count < limits.waiting else { return noteLoss(of: side) }
+        self[side].early[message.identifier] = time
         return
       }
-      self[side].requests[message.identifier] = time
-    case .acknowledge:
-      guard let asked = self[side.other].requests.removeValue(forKey: message.identifier) else { return }
-      if Self.duration(asked, time) > limits.answer { counts.late += 1 } else { counts.acknowledged += 1 }
+      noteAnswer(to: asked, at: time)
     }
+  }
+
+  private mutating func ask(_ identifier: UInt32, _ side: Side, _ request: Request) {
+    if request.isCounted { counts.requests += 1 }
+    // Which of two with the same identifier is acknowledged is not known.
+    if let asked = self[side].requests.removeValue(forKey: identifier) {
+      decide(asked, self[side.other], hasEnded: false)
+    }
+    if let answered = self[side.other].early.removeValue(forKey: identifier) {
+      if answered >= request.time { return noteAnswer(to: request, at: answered) }
+      // Captured times may be wrong by a little, or it is the answer to an earlier request that is missing.
+      if Self.duration(answered, request.time) <= limits.answer {
+        if request.isCounted { counts.open += 1 }
+        return
+      }
+    }
+    guard self[side].requests.count < limits.waiting else {
+      if request.isCounted { counts.open += 1 }
+      return
+    }
+    self[side].requests[identifier] = request
+  }
+
+  private mutating func noteAnswer(to request: Request, at time: Int64) {
+    guard request.isCounted else { return }
+    if Self.duration(request.time, time) > limits.answer { counts.late += 1 } else { counts.acknowledged += 1 }
   }
 
   /// Notes that bytes of a side are missing or could not be read: they were sent after its last message.
@@ -107,7 +139,9 @@ public struct LocalPushTally: Sendable {
   }
 
   /// Counts a request that has no acknowledgement.
-  private mutating func decide(_ asked: Int64, _ answering: State, hasEnded: Bool) {
+  private mutating func decide(_ request: Request, _ answering: State, hasEnded: Bool) {
+    guard request.isCounted else { return }
+    let asked = request.time
     // Whoever has ended its direction can answer no more.
     let isOver = hasEnded || answering.last.map { Self.duration(asked, $0) > limits.answer } ?? false
     // A loss behind a message that came after the limit takes nothing from what is known.
@@ -115,12 +149,12 @@ public struct LocalPushTally: Sendable {
     if isOver, isWhole { counts.unanswered += 1 } else { counts.open += 1 }
   }
 
-  private mutating func noteServer(_ message: LocalPushMessage, _ time: Int64) {
-    if let before = server.unbroken, Self.duration(before, time) > limits.silence { counts.silences += 1 }
+  private mutating func noteServer(_ message: LocalPushMessage, _ time: Int64, isCounted: Bool) {
+    if isCounted, let before = server.unbroken, Self.duration(before, time) > limits.silence { counts.silences += 1 }
     server.unbroken = time
     guard message.command == .request, case .heartbeat? = message.content else { return }
-    counts.heartbeats += 1
-    if let before = server.heartbeat {
+    if isCounted { counts.heartbeats += 1 }
+    if isCounted, let before = server.heartbeat {
       counts.longestInterval = max(counts.longestInterval, Self.duration(before, time))
     }
     server.heartbeat = time

@@ -22,6 +22,13 @@ public struct MessageStream: Sendable {
     case malformed(MessageError, at: Range<Int>)
     /// Bytes of which it is not known which messages they are of.
     case unread(Cause, at: Range<Int>)
+
+    /// Where it is.
+    public var range: Range<Int> {
+      switch self {
+      case .message(_, let range), .malformed(_, let range), .unread(_, let range): range
+      }
+    }
   }
 
   /// Why bytes were not read.
@@ -90,6 +97,14 @@ public struct MessageStream: Sendable {
   public mutating func gap(_ length: Int, _ take: (Event) -> Void) {
     giveUp(search ?? .gap, take)
     offset += max(0, length)
+    search = .gap
+  }
+
+  /// Gives up what is held, behind which a beginning is searched for.
+  ///
+  /// - Parameter take: is called with what was held.
+  public mutating func giveUp(_ take: (Event) -> Void) {
+    giveUp(search ?? .gap, take)
     search = .gap
   }
 

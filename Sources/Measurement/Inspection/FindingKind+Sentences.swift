@@ -102,6 +102,19 @@ extension FindingKind {
       notifications(count == 1 ? "has" : "have") + " a topic whose suffix is not that of the push type"
     case .collapseIDTooLong:
       notifications(count == 1 ? "has" : "have") + " an apns-collapse-id over 64 bytes, which APNs rejects"
+    case .notAcknowledged:
+      notifications("were")
+        + " not acknowledged by devices that closed their connections: when they are online again they say whether they have them"
+    case .sequenceNotGrowing:
+      notifications(count == 1 ? "has" : "have")
+        + " a sequence that is not above the one before of the same token: the gateway's error"
+    case .requestsUnacknowledged:
+      some("request", "requests")
+        + " of local push \(count == 1 ? "was" : "were") not acknowledged within 10 s, or before the other end closed"
+    case .acknowledgedLate:
+      some("request", "requests") + " of local push \(count == 1 ? "was" : "were") acknowledged later than after 10 s"
+    case .serverSilent:
+      some("time", "times") + " a server of local push sent nothing for over 30 s, after which clients give up"
     case .ambiguousZero:
       some("error response names", "error responses name")
         + " identifier 0, which may mean a notification or none: ignored"

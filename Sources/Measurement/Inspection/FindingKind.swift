@@ -71,6 +71,15 @@ public enum FindingKind: String, Sendable, Codable, CaseIterable {
   case topicSuffix = "topic_suffix"
   case collapseIDTooLong = "collapse_id_too_long"
 
+  // Messages to devices.
+  /// Notifications of the device channel without an acknowledgement.
+  case notAcknowledged = "not_acknowledged"
+  case sequenceNotGrowing = "sequence_not_growing"
+  /// Requests of local push.
+  case requestsUnacknowledged = "requests_unacknowledged"
+  case acknowledgedLate = "acknowledged_late"
+  case serverSilent = "server_silent"
+
   // Certificates, also where TLS cannot be decrypted.
   case certificateExpired = "certificate_expired"
   case certificateRevoked = "certificate_revoked"

@@ -17,6 +17,10 @@ public struct InspectionReport: Sendable, Equatable, Codable {
   public var fates = Fates()
   /// Counts of the HTTP/2 provider API; `nil` without any connection of it.
   public var http2: Requests?
+  /// Counts of the device channel; `nil` without any connection of it.
+  public var devices: DeviceCounts?
+  /// Counts of local push; `nil` without any connection of it.
+  public var localPush: LocalPushCounts?
   /// Outcomes by distinct notification, over all of its sendings; `nil` if none was sent.
   public var stories: Stories?
   public var errorCount = 0
@@ -78,6 +82,8 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var unread: [String]?
     /// Final answers over HTTP/2; `nil` without any.
     public var responses: Int?
+    /// Messages of the device channel and of local push; `nil` without any.
+    public var messages: Int?
     /// Connections to a feedback service that could be read, to the end of an empty list too. Not in JSON.
     public var readFeedbackConnections = 0
     /// Connections with requests of the provider API. Not in JSON.
@@ -87,13 +93,13 @@ public struct InspectionReport: Sendable, Equatable, Codable {
 
     /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
     public var hasRead: Bool {
-      notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
-        || readProviderConnections > 0
+      notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || (messages ?? 0) > 0
+        || readFeedbackConnections > 0 || readProviderConnections > 0
     }
 
     private enum CodingKeys: CodingKey {
       case packets, connections, notifications, errorResponses, feedbackTuples, gaps, malformed, undecryptedConnections
-      case droppedPackets, unreadPackets, unread, responses
+      case droppedPackets, unreadPackets, unread, responses, messages
     }
   }
 
@@ -129,6 +135,10 @@ public struct InspectionReport: Sendable, Equatable, Codable {
     public var tls: TLSRow?
     /// Counts over HTTP/2; `nil` for other connections.
     public var http2: RequestRow?
+    /// Counts of the device channel; `nil` for other connections.
+    public var devices: DeviceCounts?
+    /// Counts of local push; `nil` for other connections.
+    public var localPush: LocalPushCounts?
     /// Other addresses under which it was recorded.
     public var alsoSeenAs: [Ends]?
     package init() {}

@@ -31,6 +31,9 @@ extension Schema {
       Field(
         "http2", .object(requests), "Counts of the HTTP/2 provider API.", when: "there is any", since: "0.3"),
       Field(
+        "devices", .object(deviceCounts), "Counts of the device channel.", when: "there is any", since: "0.3"),
+      Field("local_push", .object(localPushCounts), "Counts of local push.", when: "there is any", since: "0.3"),
+      Field(
         "stories", .object(distinct),
         "Distinct notifications (one token and payload) by what became of them over all of their sendings, by the rules of `apnscope follow`; those that nothing happened to are not among them.",
         when: "any were sent", since: "0.2"),
@@ -101,7 +104,8 @@ extension Schema {
       Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
     ] + packetsNotRead + [
       Field(
-        "responses", .integer, "Final answers over HTTP/2 that were decoded.", when: "there are any", since: "0.3")
+        "responses", .integer, "Final answers over HTTP/2 that were decoded.", when: "there are any", since: "0.3"),
+      messagesInAll,
     ]
 
   private static let connection: [Field] = [
@@ -134,9 +138,49 @@ extension Schema {
     Field(
       "http2", .object(requestRow), "Counts of a connection over HTTP/2.", when: "it was read as that", since: "0.3"),
     Field(
+      "devices", .object(deviceCounts), "Counts of a connection of the device channel.", when: "it was read as that",
+      since: "0.3"),
+    Field(
+      "local_push", .object(localPushCounts), "Counts of a connection of local push.", when: "it was read as that",
+      since: "0.3"),
+    Field(
       "also_seen_as", .array(.object(ends)),
       "Other addresses under which the same packets were captured: those before or after a translation.",
       when: "there are any", since: "0.2"),
+  ]
+
+  private static let deviceCounts: [Field] = [
+    Field("connections", .integer, "Connections.", when: "they are the counts of the whole"),
+    Field("messages", .integer, "Messages of both ends."),
+    Field("deliveries", .integer, "Notifications that the gateway sent."),
+    Field("acknowledged", .integer, "The part of `deliveries` that was acknowledged."),
+    Field(
+      "unacknowledged", .integer,
+      "The part of `deliveries` that the device had not acknowledged when it closed its direction, all of which was recorded."
+    ),
+    Field("open", .integer, "The part of `deliveries` whose acknowledgement may be missing from the recording."),
+    Field(
+      "not_growing", .integer, "The part of `deliveries` with a sequence that is not above an earlier one of the token."
+    ),
+    Field("stored", .integer, "The part of `deliveries` that had waited at the gateway."),
+    Field("repeated", .integer, "The part of `deliveries` that was sent on an earlier connection."),
+  ]
+
+  private static let localPushCounts: [Field] = [
+    Field("connections", .integer, "Connections.", when: "they are the counts of the whole"),
+    Field("messages", .integer, "Messages of both ends."),
+    Field("requests", .integer, "Requests of both ends."),
+    Field("acknowledged", .integer, "The part of `requests` that was acknowledged within 10 s."),
+    Field("late", .integer, "The part of `requests` that was acknowledged later."),
+    Field(
+      "unacknowledged", .integer,
+      "The part of `requests` that was not acknowledged, where the other end was recorded for 10 s or to its end."),
+    Field("open", .integer, "The part of `requests` whose acknowledgement may be missing from the recording."),
+    Field("heartbeats", .integer, "Heartbeats of servers."),
+    Field("silences", .integer, "Times of over 30 s without a message of the server, with nothing missing."),
+    Field(
+      "longest_interval_s", .number, "The longest time between two heartbeats, with nothing missing.", unit: .seconds,
+      when: "there are two"),
   ]
 
   private static let ends: [Field] = [

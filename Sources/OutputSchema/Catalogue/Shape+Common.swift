@@ -34,6 +34,8 @@ extension Shape {
   static let otherProtocol = values([
     "http1": "HTTP/1.", "http2": "HTTP/2, by its first bytes or as negotiated in TLS (ALPN).", "ssh": "SSH.",
     "tls": "TLS of which nothing could be read, on a port of neither service.",
+    "devices": "The device channel of the simulator, whose messages are `device` records.",
+    "local_push": "Local push connectivity, whose messages are `local_push` records.",
   ])
 
   static let preamble = values([

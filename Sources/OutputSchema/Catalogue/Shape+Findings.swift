@@ -68,6 +68,14 @@ extension Shape {
     "background_priority": "A notification of type background has priority 10, or none, which is 10.",
     "topic_suffix": "A topic does not have the suffix of its push type.",
     "collapse_id_too_long": "An `apns-collapse-id` is over 64 bytes.",
+    "not_acknowledged":
+      "Devices closed connections of the device channel, recorded to the end, and had not acknowledged notifications.",
+    "sequence_not_growing": "A notification of the device channel has a sequence that is not above an earlier one.",
+    "requests_unacknowledged":
+      "Requests of local push were not acknowledged within 10 s, or before the other end closed the connection.",
+    "acknowledged_late": "Requests of local push were acknowledged later than after 10 s.",
+    "server_silent":
+      "A server of local push sent nothing for over 30 s; the text has the longest time between two heartbeats.",
     "certificate_expired": "Connections ended with the TLS alert `certificate_expired`.",
     "certificate_revoked": "Connections ended with the TLS alert `certificate_revoked`.",
     "unknown_ca": "Connections ended with the TLS alert `unknown_ca`.",

@@ -19,6 +19,7 @@ struct RecordCensus {
     stated.notifications += summary.notifications
     stated.errorResponses += summary.errorResponses
     stated.feedbackTuples += summary.feedbackTuples
+    stated.messages += summary.messages
     stated.gaps += summary.gaps
     stated.malformed += summary.malformed
   }
@@ -29,6 +30,7 @@ struct RecordCensus {
     countedByConnections.notifications += connection.notifications
     countedByConnections.errorResponses += connection.errorResponses
     countedByConnections.feedbackTuples += connection.feedbackTuples
+    countedByConnections.messages += connection.messages ?? 0
   }
 
   var missing: String? {
@@ -37,6 +39,7 @@ struct RecordCensus {
       ("notifications", found.notifications, max(stated.notifications, countedByConnections.notifications)),
       ("error responses", found.errorResponses, max(stated.errorResponses, countedByConnections.errorResponses)),
       ("feedback tuples", found.feedbackTuples, max(stated.feedbackTuples, countedByConnections.feedbackTuples)),
+      ("messages", found.messages, max(stated.messages, countedByConnections.messages)),
       ("gaps", found.gaps, stated.gaps), ("malformed ranges and frames", found.malformed, stated.malformed),
     ]
     var parts = counts.filter { $0.1 < $0.2 }.map { "\($0.1) of \($0.2) \($0.0)" }

@@ -15,6 +15,7 @@ extension RecordFields {
     summary.errorResponses = try number("error_responses", most: RecordReader.maximumBytes) ?? 0
     summary.feedbackTuples = try number("feedback_tuples", most: RecordReader.maximumBytes) ?? 0
     summary.responses = try number("responses", most: RecordReader.maximumBytes) ?? 0
+    summary.messages = try number("messages", most: RecordReader.maximumBytes) ?? 0
     summary.gaps = try number("gaps", most: RecordReader.maximumBytes) ?? 0
     summary.malformed = try number("malformed", most: RecordReader.maximumBytes) ?? 0
     summary.droppedPackets = try number("dropped_packets", most: RecordReader.maximumBytes) ?? 0
@@ -75,6 +76,9 @@ extension RecordFields {
     if missing.contains("server_end") { record.notCaptured.server = ConnectionRecord.OpenEnd() }
     record.alsoSeenAs = ends("also_seen_as")
     record.http2 = try http2Summary()
+    if record.otherProtocol?.messages != nil {
+      record.messages = try number("messages", most: RecordReader.maximumBytes) ?? 0
+    }
     record.preamble = text("preamble").flatMap(Preamble.init)
     record.isOnKnownPort = [record.client, record.server].contains { end in
       end.map { Service.ofPorts[$0.port] != nil } ?? false

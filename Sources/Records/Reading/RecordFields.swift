@@ -9,6 +9,8 @@ struct RecordFields {
   private var numbers: [String: String] = [:]
   private var texts: [String: String] = [:]
   private var lists: [String: [String]] = [:]
+  /// Lists of whole numbers.
+  private var integerLists: [String: [Int]] = [:]
   /// Members of objects that are numbers by name, in their order.
   private var counted: [String: [(name: String, count: Int)]] = [:]
 
@@ -22,9 +24,11 @@ struct RecordFields {
       case .string: texts[name] = RecordText.unescaped(members.line.extracting(member.value))
       case .structure:
         let inner = members.line.extracting(member.value)
-        if inner.byte(at: 0) == UInt8(ascii: "["), name != "payload", name != "items" {
+        if name == "sequences" {
+          integerLists[name] = Self.integers(Self.text(members.line, member.value))
+        } else if inner.byte(at: 0) == UInt8(ascii: "["), name != "payload", name != "items" {
           lists[name] = RecordText.strings(inner)
-        } else if prefix.isEmpty, ["tls", "provider_token", "header_table_lost"].contains(name),
+        } else if prefix.isEmpty, Self.objects.contains(name),
           let members = try RecordMembers(inner)
         {
           let fields = try RecordFields(members, prefix: name + ".")
@@ -36,6 +40,12 @@ struct RecordFields {
         }
       }
     }
+  }
+
+  private static let objects: Set<String> = Set(RecordField.objects.map(\.name.description))
+
+  private static func integers(_ text: String) -> [Int] {
+    text.dropFirst().dropLast().split(separator: ",").compactMap { Int($0.filter { !$0.isWhitespace }) }
   }
 
   private static func counts(_ members: RecordMembers) -> [(name: String, count: Int)] {
@@ -85,6 +95,7 @@ struct RecordFields {
   func flag(_ name: String) -> Bool? { numbers[name].flatMap(Bool.init) }
   func text(_ name: String) -> String? { texts[name] }
   func list(_ name: String) -> [String] { lists[name] ?? [] }
+  func integers(_ name: String) -> [Int] { integerLists[name] ?? [] }
 
   /// A list of objects with a client and a server.
   func ends(_ name: String) -> [ConnectionEnds] {

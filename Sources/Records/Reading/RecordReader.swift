@@ -75,6 +75,9 @@ public struct RecordReader: ~Copyable {
     var notifications = 0
     var errorResponses = 0
     var feedbackTuples = 0
+    var messages = 0
+    /// The protocol of the messages.
+    var messageProtocol: OtherProtocol?
     /// The fates of its notifications, inferred from its error responses.
     var fates = InferredFates()
     /// The fates of its notifications that records state, in the order of the records.
@@ -180,6 +183,8 @@ public struct RecordReader: ~Copyable {
       summary.unreadPackets += stated.unreadPackets
       summary.unread += stated.unread.prefix(max(0, Self.maximumUnread - summary.unread.count))
       census.add(stated)
+    case "device": try message(.device, line, fields, &sink)
+    case "local_push": try message(.localPush, line, fields, &sink)
     default:
       guard let record = try fields.providerRecord(type, at: try provider(fields, &sink)) else {
         unknownRecords += 1
@@ -205,6 +210,20 @@ public struct RecordReader: ~Copyable {
     return place
   }
 
+  private mutating func message(
+    _ type: RecordType, _ line: RawSpan, _ fields: RecordFields, _ sink: inout some RecordSink
+  ) throws(RecordError) {
+    var place = try fields.place()
+    let message = try fields.message(type, payload: try Self.payload(line, fields))
+    place.connection = try begin(place.connection, place.time, &sink)
+    endSegment(&sink)
+    open[place.connection]?.messages += 1
+    open[place.connection]?.messageProtocol = type == .device ? .devices : .localPush
+    summary.messages += 1
+    census.found.messages += 1
+    sink.receive(MessageRecord(message, at: place, fields.direction))
+  }
+
   /// Ends connections without a final record, and reports the totals. Call it once.
   public mutating func finish(into sink: inout some RecordSink) {
     endSegment(&sink)
@@ -217,6 +236,9 @@ public struct RecordReader: ~Copyable {
         client: nil, server: nil, opened: counts.opened, closed: .none, end: .captureEnd, tls: nil, clientBytes: 0,
         serverBytes: 0, missingBytes: 0, notifications: fates.written, errorResponses: counts.errorResponses,
         feedbackTuples: counts.feedbackTuples, fates: fates, conflictingBytes: 0, limits: [])
+      if let other = counts.messageProtocol {
+        (record.service, record.otherProtocol, record.messages) = (.other, other, counts.messages)
+      }
       record.notCaptured = ConnectionRecord.NotCaptured(start: true, client: .init(), server: .init())
       summary.notifications += fates.written - counts.notifications
       summary.noteEnd(of: record)

@@ -11,6 +11,8 @@ public enum RecordType: String, CaseIterable, Sendable {
   case goAway = "goaway"
   case reset, settings
   case channelRequest = "channel_request"
+  case device
+  case localPush = "local_push"
   case fate, feedback, gap, malformed, connection
   case captureLoss = "capture_loss"
   case delivery
@@ -58,9 +60,9 @@ public struct RecordSelection: Sendable, Equatable {
   public var from: Moment?
   /// The time that all selected records are before.
   public var to: Moment?
-  /// Tokens of notifications and tuples; for error responses, of the notification that the response names.
+  /// Tokens of notifications, tuples and messages; for error responses, of the notification that the response names.
   public var tokens: [TokenPrefix] = []
-  /// Identifiers of notifications and error responses.
+  /// Identifiers of notifications, error responses, and messages of local push.
   public var identifiers: [UInt32] = []
   /// Numbers of connections, from 1.
   public var connections: [ClosedRange<Int>] = []
@@ -69,7 +71,8 @@ public struct RecordSelection: Sendable, Equatable {
   public var statuses: Set<Int> = []
   /// Fates of notifications; for error responses, of the notification that the response names.
   public var fates: Set<Fate> = []
-  /// Topics of the connection's client certificate; of a notification of the provider API, its own topic.
+  /// Topics of the connection's client certificate; of a notification of the provider API, and of a message of the device
+  /// channel, its own topic.
   public var topics: Set<String> = []
   /// Types of records.
   public var types: Set<RecordType> = []

@@ -132,6 +132,9 @@ package struct SelectedFieldWriter<Base: FieldWriter & ~Copyable>: FieldWriter, 
   package mutating func field(_ name: StaticString, numbers: [UInt8]) {
     if wants(name) { base.field(name, numbers: numbers) }
   }
+  package mutating func field(_ name: StaticString, integers: [Int]) {
+    if wants(name) { base.field(name, integers: integers) }
+  }
   package mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
     if wants(name) { base.field(name, items: items) }
   }

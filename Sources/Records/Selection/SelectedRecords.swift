@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Bytes
+import DeviceProtocol
 import PacketCapture
 import ProviderAPI
 import PushModel
@@ -54,6 +55,7 @@ public struct SelectedRecords: RecordSink {
     var errorResponses = 0
     var tuples = 0
     var responses = 0
+    var messages = 0
     /// Notifications whose token matches.
     var matching: [Range<Int>] = []
     /// Selected notifications whose fates are not counted yet.
@@ -216,6 +218,23 @@ public struct SelectedRecords: RecordSink {
       selection.statuses.isEmpty || selection.statuses.contains(Int(record.response.status.rawValue))
     else { return false }
     return concerns(record.notification, on: connection)
+  }
+
+  private func selects(_ record: MessageRecord) -> Bool {
+    let place = record.place
+    guard !isFull, isInTime(place.time), isOfType(record.type), isNumbered(place.connection), selection.fates.isEmpty,
+      selection.statuses.isEmpty
+    else { return false }
+    switch record {
+    case .device(let record):
+      return selection.identifiers.isEmpty
+        && (selection.tokens.isEmpty || record.message.tokens.contains { fits($0.rawBytes) })
+        && (selection.topics.isEmpty || record.message.topics.contains { selection.topics.contains($0) }
+          || facts.isOfTopic(place.connection))
+    case .localPush(let record):
+      return selection.tokens.isEmpty && (selection.topics.isEmpty || facts.isOfTopic(place.connection))
+        && (selection.identifiers.isEmpty || selection.identifiers.contains(record.message.identifier))
+    }
   }
 
   private func selects(_ type: RecordType, _ connection: Int, _ time: Timestamp) -> Bool {
@@ -402,6 +421,15 @@ public struct SelectedRecords: RecordSink {
     if passes(isSelected) { sink.receive(record) }
   }
 
+  public mutating func receive(_ record: MessageRecord) {
+    let isSelected = selects(record)
+    if isSelected {
+      if let slot = show(record.place.connection) { connections[slot].messages += 1 }
+      summary.messages += 1
+    }
+    if passes(isSelected) { sink.receive(record) }
+  }
+
   public mutating func receive(_ record: GapRecord) {
     let isSelected = selection.tokens.isEmpty && selects(.gap, record.place.connection, record.place.time)
     if isSelected {
@@ -466,7 +494,7 @@ public struct SelectedRecords: RecordSink {
     if countsSelected {
       var counts = ConnectionRecord.Selected(
         notifications: state.notifications, errorResponses: state.errorResponses, feedbackTuples: state.tuples,
-        responses: state.responses, fates: state.fates)
+        responses: state.responses, messages: state.messages, fates: state.fates)
       // Ranges beyond the limit are not counted.
       counts.fates.unknown += max(0, state.notifications - state.fates.written)
       record.selected = counts

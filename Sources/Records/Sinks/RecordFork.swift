@@ -39,6 +39,13 @@ package struct RecordFork<First: RecordSink, Second: RecordSink>: RecordSink {
       $0.receive(record)
     }
   }
+  package mutating func receive(_ record: MessageRecord) {
+    pass {
+      $0.receive(record)
+    } _: {
+      $0.receive(record)
+    }
+  }
 
   private mutating func pass(_ first: (inout First) -> Void, _ second: (inout Second) -> Void) {
     if self.first.isOpen { first(&self.first) }

@@ -33,6 +33,8 @@ public protocol RecordSink: NotificationSink {
   mutating func receive(_ record: borrowing ProviderNotificationRecord)
   /// Another record of a connection over HTTP/2.
   mutating func receive(_ record: ProviderRecord)
+  /// A message of the device channel or of local push.
+  mutating func receive(_ record: MessageRecord)
   /// Bytes of a connection over HTTP/2 as they were read: the next piece of a direction, or, behind a redaction, a
   /// frame of it. Called only for a sink that takes them.
   mutating func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction)
@@ -94,6 +96,7 @@ extension RecordSink {
   public mutating func receiveEarly(_ record: ErrorResponseRecord) {}
   public mutating func receive(_ record: borrowing ProviderNotificationRecord) {}
   public mutating func receive(_ record: ProviderRecord) {}
+  public mutating func receive(_ record: MessageRecord) {}
   public mutating func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction) {}
   public var takesHTTP2: Bool { false }
   public mutating func receive(_ record: CaptureLossRecord) {}

@@ -45,6 +45,7 @@ public final class SharedSink<Sink: RecordSink>: RecordSink {
   public func receive(_ record: borrowing FeedbackRecord) { sink.receive(record) }
   public func receive(_ record: borrowing ProviderNotificationRecord) { sink.receive(record) }
   public func receive(_ record: ProviderRecord) { sink.receive(record) }
+  public func receive(_ record: MessageRecord) { sink.receive(record) }
   public func receive(http2 bytes: RawSpan, at place: RecordPlace, _ direction: Direction) {
     sink.receive(http2: bytes, at: place, direction)
   }

@@ -56,6 +56,8 @@ public struct ConnectionRecord: Sendable {
   public var fates: FateCounts
   /// What a connection over HTTP/2 that was read has besides; `nil` for others.
   public var http2: HTTP2Summary?
+  /// Messages that were read of a connection of the device channel or of local push; `nil` for others.
+  public var messages: Int?
   /// Bytes that were sent twice with different contents; the first ones were used.
   public var conflictingBytes: Int
   /// The limits that were reached.
@@ -111,16 +113,18 @@ extension ConnectionRecord {
     package var errorResponses = 0
     package var feedbackTuples = 0
     package var responses = 0
+    package var messages = 0
     package var fates = FateCounts()
 
     package init(
-      notifications: Int = 0, errorResponses: Int = 0, feedbackTuples: Int = 0, responses: Int = 0,
+      notifications: Int = 0, errorResponses: Int = 0, feedbackTuples: Int = 0, responses: Int = 0, messages: Int = 0,
       fates: FateCounts = FateCounts()
     ) {
       self.notifications = notifications
       self.errorResponses = errorResponses
       self.feedbackTuples = feedbackTuples
       self.responses = responses
+      self.messages = messages
       self.fates = fates
     }
   }
@@ -132,6 +136,7 @@ extension ConnectionRecord {
     (record.notifications, record.errorResponses) = (selected.notifications, selected.errorResponses)
     (record.feedbackTuples, record.fates) = (selected.feedbackTuples, selected.fates)
     record.http2?.responses = selected.responses
+    if record.messages != nil { record.messages = selected.messages }
     return record
   }
 

@@ -6,6 +6,10 @@ import TLSDecryption
 /// The cases are protocols that their first bytes identify beyond doubt, or that both ends negotiated.
 public enum OtherProtocol: String, Sendable {
   case http1, http2, ssh
+  /// The device channel of the simulator, which is read.
+  case devices
+  /// Local push connectivity, which is read.
+  case localPush = "local_push"
   /// TLS on a port of neither service, with nothing that could be read. Further facts about it, and about TLS on other
   /// ports, are in a connection's `tls`.
   case tls
@@ -58,6 +62,7 @@ public enum OtherProtocol: String, Sendable {
     case .http1: "; apnscope does not decode it, Wireshark does"
     case .http2: "; notifications in it are read where it is in clear or decrypted"
     case .ssh, .tls: ""
+    case .devices, .localPush: "; no message was found"
     }
   }
 
@@ -68,6 +73,8 @@ public enum OtherProtocol: String, Sendable {
     case .http2: "HTTP/2"
     case .ssh: "SSH"
     case .tls: "TLS"
+    case .devices: "device channel"
+    case .localPush: "local push"
     }
   }
 }

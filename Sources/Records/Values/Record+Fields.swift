@@ -242,6 +242,7 @@ extension ConnectionRecord: WritableRecord {
     if !limits.isEmpty { output.field("limits", limits.map(\.rawValue)) }
     if !alsoSeenAs.isEmpty { output.field("also_seen_as", ends: alsoSeenAs) }
     if let http2 { http2.write(to: &output) }
+    output.field("messages", optional: messages)
     output.end()
   }
 }
@@ -321,6 +322,7 @@ extension SummaryRecord: WritableRecord {
     if unreadPackets > 0 { output.field("unread_packets", unreadPackets) }
     if !unread.isEmpty { output.field("unread", unread) }
     if responses > 0 { output.field("responses", responses) }
+    if messages > 0 { output.field("messages", messages) }
     output.end()
   }
 }

@@ -104,12 +104,12 @@ extension FieldWriter where Self: ~Copyable {
     if field.isPresent { self.field(name, text: bytes.extracting(field.range)) }
   }
 
-  fileprivate mutating func field(_ name: StaticString, optional text: String?) {
+  mutating func field(_ name: StaticString, optional text: String?) {
     if let text { field(name, text) }
   }
 
   /// Where a record is.
-  fileprivate mutating func begin(_ type: StaticString, _ place: RecordPlace, _ direction: Direction?) {
+  mutating func begin(_ type: StaticString, _ place: RecordPlace, _ direction: Direction?) {
     begin(type)
     field("file", fileOf: place.packet)
     field("connection", place.connection)

@@ -9,6 +9,8 @@ public struct SummaryRecord: Sendable {
   public var feedbackTuples = 0
   /// Final answers over HTTP/2.
   public var responses = 0
+  /// Messages of the device channel and of local push.
+  public var messages = 0
   /// The number of gap records.
   public var gaps = 0
   /// The number of malformed records, and of notifications whose items do not fit the frame.
@@ -40,9 +42,9 @@ public struct SummaryRecord: Sendable {
   /// Whether bytes were missing, malformed or could not be decrypted.
   public var isDamaged: Bool { droppedPackets > 0 || gaps > 0 || malformed > 0 || partlyClosedConnections > 0 }
 
-  /// Whether APNs traffic was read. Otherwise nothing is known about notifications.
+  /// Whether APNs traffic, or messages to devices, were read. Otherwise nothing is known about notifications.
   public var hasRead: Bool {
-    notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || readFeedbackConnections > 0
+    notifications > 0 || errorResponses > 0 || feedbackTuples > 0 || messages > 0 || readFeedbackConnections > 0
       || readProviderConnections > 0
   }
 

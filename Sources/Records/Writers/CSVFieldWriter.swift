@@ -202,6 +202,10 @@ package struct CSVFieldWriter: FieldWriter, ~Copyable {
     }
   }
 
+  package mutating func field(_ name: StaticString, integers: [Int]) {
+    field(name, integers.map(String.init))
+  }
+
   package mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
     guard cell(name) else { return }
     for (index, item) in items.enumerated() {

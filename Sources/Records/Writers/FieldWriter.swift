@@ -28,6 +28,7 @@ package protocol FieldWriter: ~Copyable {
   /// The codes of rules.
   mutating func field(_ name: StaticString, rules: PayloadRuleSet)
   mutating func field(_ name: StaticString, numbers: [UInt8])
+  mutating func field(_ name: StaticString, integers: [Int])
   mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])])
   mutating func field(_ name: StaticString, ends: [ConnectionEnds])
   /// Numbers by name.

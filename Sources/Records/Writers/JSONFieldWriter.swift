@@ -144,6 +144,11 @@ package struct JSONFieldWriter: FieldWriter, ~Copyable {
     list(numbers) { $0.output.write(decimal: Int($1)) }
   }
 
+  package mutating func field(_ name: StaticString, integers: [Int]) {
+    key(name)
+    list(integers) { $0.output.write(decimal: $1) }
+  }
+
   package mutating func field(_ name: StaticString, items: [(id: UInt8, data: [UInt8])]) {
     key(name)
     list(items) { writer, item in

@@ -55,6 +55,7 @@ public final class RecordFilesWriter<Writer: RecordSink>: RecordSink {
   public func receive(_ record: borrowing FeedbackRecord) { others[.feedback]?.receive(record) }
   public func receive(_ record: borrowing ProviderNotificationRecord) { notifications.receive(record) }
   public func receive(_ record: ProviderRecord) { others[record.type]?.receive(record) }
+  public func receive(_ record: MessageRecord) { others[record.type]?.receive(record) }
   public func receive(_ record: GapRecord) { others[.gap]?.receive(record) }
   public func receive(_ record: MalformedRecord) { others[.malformed]?.receive(record) }
   public func receive(_ record: CaptureLossRecord) { others[.captureLoss]?.receive(record) }

@@ -82,6 +82,12 @@ extension RecordSerializer {
     case .channelRequest(let record): put(record)
     }
   }
+  public func receive(_ record: MessageRecord) {
+    switch record {
+    case .device(let record): put(record)
+    case .localPush(let record): put(record)
+    }
+  }
   public func receive(_ record: GapRecord) { put(record) }
   public func receive(_ record: MalformedRecord) { put(record) }
   public func receive(_ record: CaptureLossRecord) { put(record) }

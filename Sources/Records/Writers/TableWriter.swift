@@ -1,5 +1,6 @@
 import BinaryProtocol
 import Bytes
+import DeviceProtocol
 import PacketCapture
 import ProviderAPI
 import PushModel
@@ -276,6 +277,98 @@ public final class TableWriter: RecordSink {
     }
   }
 
+  public func receive(_ record: MessageRecord) {
+    switch record {
+    case .device(let record): row(record)
+    case .localPush(let record): row(record)
+    }
+  }
+
+  private func row(_ record: DeviceRecord) {
+    begin(record.place, "device")
+    text.write(text: "\(record.direction.rawValue)  \(record.message.kind)")
+    func topic(_ topic: String) { text.write(text: "  topic \(TableText.printable(topic))") }
+    func token(_ token: [UInt8]) {
+      text.write("  token ")
+      text.write(short: token.rawBytes)
+    }
+    switch record.message {
+    case .register(let registration):
+      text.write(text: "  device \(registration.device)")
+      topic(registration.topic)
+      text.write(text: "  \(registration.environment.rawValue)")
+      if !registration.language.isEmpty { text.write(text: "  \(TableText.printable(registration.language))") }
+      if registration.generation > 0 { text.write(text: "  generation \(registration.generation)") }
+    case .registered(let registered):
+      text.write(text: "  device \(registered.device)")
+      topic(registered.topic)
+      token(registered.token)
+    case .online(let online):
+      text.write(text: online.apps.count == 1 ? "  1 token" : "  \(online.apps.count) tokens")
+      if online.hasLowPower { text.write("  low power") }
+      for app in online.apps.prefix(Self.shownApps) {
+        topic(app.topic)
+        token(app.token)
+        text.write(text: " to #\(app.received)")
+      }
+    case .deliver(let delivery):
+      text.write(text: "  #\(delivery.sequence)")
+      if delivery.isStored { text.write("  stored") }
+      if delivery.isRepeated { text.write("  repeated") }
+      token(delivery.token)
+      topic(delivery.topic)
+      if let type = delivery.pushType { text.write(text: "  type \(TableText.printable(type))") }
+      text.write(text: "  priority \(delivery.priority)")
+      if let expiration = delivery.expiration { text.write(text: "  expires \(expiration)") }
+      if let collapse = delivery.collapseID { text.write(text: "  collapse \(TableText.printable(collapse))") }
+      text.write(text: "  \(delivery.payload.count) B ")
+      text.write(preview: delivery.payload.rawBytes)
+    case .acknowledge(let acknowledged, let name, let sequence):
+      text.write(text: "  to #\(sequence)")
+      token(acknowledged)
+      topic(name)
+    case .tokenChanged(let change):
+      topic(change.topic)
+      token(change.old)
+      text.write("  new")
+      token(change.new)
+    case .offline(let reason): if let reason { text.write(text: "  \(TableText.printable(reason))") }
+    case .refused(let reason, let name):
+      text.write(text: "  \(reason.rawValue)")
+      if let name { topic(name) }
+    }
+    end()
+  }
+
+  /// Tokens of a device that a row shows.
+  private static let shownApps = 3
+
+  private func row(_ record: LocalPushRecord) {
+    func name(_ user: LocalPushMessage.User) -> String {
+      TableText.printable("\(user.deviceName) (\(user.identifier))")
+    }
+    let message = record.message
+    begin(record.place, "local push")
+    text.write(text: "\(record.direction.rawValue)  \(message.command.rawValue) \(message.identifier)")
+    if let content = message.content { text.write(text: "  \(content.name)") }
+    switch message.content {
+    case .invite(let sender, let receiver)?: text.write(text: "  \(name(sender)) -> \(name(receiver))")
+    case .user(let user)?: text.write(text: "  \(name(user))")
+    case .callAction(let action, let receiver)?:
+      text.write(text: "  \(TableText.printable(action))  \(name(receiver))")
+    case .text(let words, let sender, let receiver)?:
+      text.write(text: "  \(name(sender)) -> \(name(receiver))  \(words.utf8.count) B ")
+      text.write(preview: Array(words.utf8).rawBytes)
+    case .heartbeat(let count)?: text.write(text: "  #\(count)")
+    case .directory(let users)?: text.write(text: users.count == 1 ? "  1 user" : "  \(users.count) users")
+    case .other(let key, let bytes)?:
+      text.write(text: "  key \(key)  \(bytes.count) B ")
+      text.write(preview: bytes.rawBytes)
+    case nil: break
+    }
+    end()
+  }
+
   public func receive(_ record: GapRecord) {
     let table = record.losesHeaderTable ? "  header table lost" : ""
     line(
@@ -309,6 +402,8 @@ public final class TableWriter: RecordSink {
           ": \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
           + "\(record.fates.discarded) discarded, \(record.fates.unknown) unknown"
       }
+    } else if let messages = record.messages {
+      details += "  \(messages) messages"
     } else if record.service == .gateway && record.tls?.isDecrypted != false {
       details +=
         "  \(record.notifications) notifications: \(record.fates.accepted) accepted, \(record.fates.rejected) rejected, "
@@ -344,7 +439,8 @@ public final class TableWriter: RecordSink {
     text.write(
       text: "\(record.packets) packets, \(record.connections) connections, \(record.notifications) notifications, "
         + "\(record.errorResponses) error responses, \(record.feedbackTuples) feedback tuples, "
-        + (record.responses > 0 ? "\(record.responses) answers, " : "") + "\(record.gaps) gaps, "
+        + (record.responses > 0 ? "\(record.responses) answers, " : "")
+        + (record.messages > 0 ? "\(record.messages) messages, " : "") + "\(record.gaps) gaps, "
         + "\(record.malformed) malformed, \(record.undecryptedConnections) not decrypted"
         + (record.droppedPackets > 0 ? ", \(record.droppedPackets) packets dropped" : "")
         + (record.unreadPackets > 0 ? ", \(record.unreadPackets) packets not read" : ""))

@@ -18,6 +18,7 @@ package struct InspectionText: Sendable {
     files()
     totals()
     requests()
+    messages()
     connections()
     encryption()
     errors()
@@ -109,6 +110,38 @@ package struct InspectionText: Sendable {
     add(requests.lines)
   }
 
+  /// Counts of the device channel and of local push.
+  private mutating func messages() {
+    if let devices = report.devices {
+      add("")
+      add(
+        "devices        \(counted(devices.connections ?? 0, "connection")), \(counted(devices.messages, "message")), "
+          + counted(devices.deliveries, "notification"))
+      var words = ["\(grouped(devices.acknowledged)) acknowledged", "\(grouped(devices.unacknowledged)) not"]
+      words.append("\(grouped(devices.open)) open")
+      if devices.notGrowing > 0 { words.append("\(grouped(devices.notGrowing)) out of order") }
+      if devices.stored > 0 { words.append("\(grouped(devices.stored)) had been stored") }
+      if devices.repeated > 0 { words.append("\(grouped(devices.repeated)) repeated") }
+      if devices.deliveries > 0 { add([(name: "delivered", text: words.joined(separator: ", "))]) }
+    }
+    if let push = report.localPush {
+      add("")
+      add(
+        "local push     \(counted(push.connections ?? 0, "connection")), \(counted(push.messages, "message")), "
+          + counted(push.requests, "request"))
+      var words = ["\(grouped(push.acknowledged)) within 10 s", "\(grouped(push.late)) later"]
+      words += ["\(grouped(push.unacknowledged)) not", "\(grouped(push.open)) open"]
+      if push.requests > 0 { add([(name: "acknowledged", text: words.joined(separator: ", "))]) }
+      if push.heartbeats > 0 {
+        let longest = push.longestIntervalS.map { ", at most \(span($0)) apart" } ?? ""
+        add([(name: "heartbeats", text: "\(grouped(push.heartbeats))\(longest)")])
+      }
+      if push.silences > 0 {
+        add([(name: "silent", text: counted(push.silences, "time") + " for over 30 s")])
+      }
+    }
+  }
+
   private mutating func add(_ lines: [(name: String, text: String)]) {
     for (name, text) in lines {
       add("  " + name.padded(to: 13) + ControlCharacters.escaped(text))
@@ -143,7 +176,9 @@ package struct InspectionText: Sendable {
         row.encrypted
         ? "TLS"
         : row.isFeedback
-          ? "\(row.feedbackTuples) tuples" : row.commands.map(String.init).joined(separator: "/")
+          ? "\(row.feedbackTuples) tuples"
+          : (row.devices?.messages ?? row.localPush?.messages).map { counted($0, "message") }
+            ?? row.commands.map(String.init).joined(separator: "/")
       table.add([
         "\(row.connection)", row.service + (row.protocol.map { " (\($0))" } ?? ""), row.endpoints, row.start,
         row.durationS.map(span) ?? "-", sent, row.fates,

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BinaryProtocol
+import DeviceProtocol
 import Dissection
 import PacketCapture
 import Records
@@ -10,6 +11,7 @@ struct PortMeaning: ExpressibleByArgument {
   enum Use: Equatable {
     case service(Service)
     case http2
+    case messages(MessageProtocol)
   }
 
   var port: UInt16
@@ -17,7 +19,10 @@ struct PortMeaning: ExpressibleByArgument {
 
   init?(argument: String) {
     let parts = argument.split(separator: "=", maxSplits: 1).map(String.init)
-    let uses: [String: Use] = ["gateway": .service(.gateway), "feedback": .service(.feedback), "http2": .http2]
+    let uses: [String: Use] = [
+      "gateway": .service(.gateway), "feedback": .service(.feedback), "http2": .http2, "devices": .messages(.devices),
+      "local-push": .messages(.localPush),
+    ]
     guard parts.count == 2, let port = UInt16(parts[0]), port > 0, let use = uses[parts[1]] else { return nil }
     (self.port, self.use) = (port, use)
   }
@@ -82,6 +87,7 @@ struct DecodingOptions {
       switch meaning.use {
       case .service(let service): options.ports[meaning.port] = service
       case .http2: options.http2Ports.insert(meaning.port)
+      case .messages(let kind): options.messagePorts[meaning.port] = kind
       }
     }
     options.dumpContents = selection.stream
@@ -105,7 +111,7 @@ struct SelectionOptions: ParsableArguments {
   @Option(
     name: .customLong("port"),
     help: ArgumentHelp(
-      "Service of a server port: N=gateway, N=feedback or N=http2 (the provider API). Repeatable. 2195 and 2196 are known; connections on other ports, and HTTP/2 on any, are recognised by their first bytes.",
+      "Service of a server port: N=gateway, N=feedback, N=http2 (the provider API), N=devices (the simulator's device channel) or N=local-push. Repeatable. 2195 and 2196 are known; connections on other ports, and HTTP/2 and messages to devices on any, are recognised by their first bytes.",
       valueName: "N=service"))
   var ports: [PortMeaning] = []
 

@@ -29,6 +29,7 @@ struct LawSink: RecordSink {
     var notifications = 0
     var responses = 0
     var tuples = 0
+    var messages = 0
     var lastTupleEnd = 0
     /// The notifications before it have a fate.
     var settled = 0
@@ -137,6 +138,16 @@ struct LawSink: RecordSink {
     inspection?.receive(record)
   }
 
+  mutating func receive(_ record: MessageRecord) {
+    books[record.place.connection]?.messages += 1
+    add(record.place, record.direction, "message")
+    guard inspection != nil else { return }
+    lines.receive(record)
+    table.receive(record)
+    csv.receive(record)
+    inspection?.receive(record)
+  }
+
   mutating func receiveEarly(_ record: ErrorResponseRecord) { inspection?.receiveEarly(record) }
 
   mutating func receive(_ record: ErrorResponseRecord) {
@@ -191,7 +202,7 @@ struct LawSink: RecordSink {
 
   mutating func receive(_ record: MalformedRecord) {
     malformed += 1
-    // Those of HTTP/2 have none.
+    // Those of HTTP/2 and of messages have none.
     law(
       record.bytes.isEmpty || record.bytes.count == min(64, record.place.length),
       "\(record.bytes.count) bytes shown of \(record.place.length)")
@@ -248,6 +259,12 @@ struct LawSink: RecordSink {
       "fates \(fates) are told as \(told)")
     law(record.errorResponses == books.responses, "the connection has other responses")
     law(record.feedbackTuples == books.tuples, "the connection has other tuples")
+    if let messages = record.messages {
+      law(messages == books.messages, "the connection has other messages")
+      guard record.tls == nil else { return }
+      cover(books.pieces[.client] ?? [], record.clientBytes, "client")
+      return cover(books.pieces[.server] ?? [], record.serverBytes, "server")
+    }
     // Frames of HTTP/2 are not recorded one by one.
     if record.http2 != nil {
       law(record.missingBytes >= 0, "negative bytes are missing")
