@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Measurement
 import TestSupport
 import Testing
@@ -108,6 +109,59 @@ struct DeviceBooksTests {
     }
     return (line["payload"] as? [String: Any]).flatMap { $0["aps"] as? [String: Any] }
       .flatMap { $0["alert"] as? String }.map { #"{"aps":{"alert":"\#($0)"}}"# }
+  }
+
+  // MARK: a capture of both sides
+
+  private static let tcpdump = "/usr/bin/tcpdump"
+
+  @Test(
+    "A capture of both sides has each notification twice: from the provider, and to its device",
+    .enabled(if: getuid() == 0 && FileManager.default.isExecutableFile(atPath: tcpdump), "tcpdump captures as root"),
+    arguments: [false, true])
+  func captured(tls: Bool) throws {
+    try SimulatorProcess.inFolder { command in
+      let gateway = try Gateway(["--seed", "7"] + (tls ? ["--keylog", "keys.log"] : ["--plain"]), in: command)
+      let (provider, devices) = (gateway.process.gateway, gateway.devices)
+      let capture = try RunningProcess(
+        Self.tcpdump,
+        ["-i", "lo", "-Z", "root", "-U", "--immediate-mode", "-B", "16384", "-s", "0", "-w", "both.pcap"]
+          + ["tcp port \(provider) or tcp port \(devices)"], in: command.folder, name: "tcpdump")
+      #expect(waitUntil { capture.errors.contains("listening on") || !capture.isRunning })
+      let fleet = try fleet(
+        gateway, ["--count", "20"] + (tls ? ["--ca", "ids/ca.pem"] : ["--plain"]), in: command)
+      #expect(waitUntil { gateway.process.metric("apnscope_devices_online") == 20 || !fleet.isRunning })
+      let load = try LoadProcess.start(
+        gateway.process,
+        ["--seed", "7", "--tokens", "20", "--count", "600", "--stamp"] + (tls ? [] : ["--plain"]), in: command)
+      #expect(try load.end().status == 0)
+      #expect(waitUntil { (try? received("fleet.jsonl", in: command).count) == 600 })
+      fleet.send(SIGTERM)
+      #expect(try fleet.end().status == 0)
+      let ledger = try gateway.process.stop()
+      capture.send(SIGINT)
+      #expect(try capture.end().status == 0)
+      let decoded = try command.run(
+        ["decode", "--port", "\(provider)=gateway", "--port", "\(devices)=devices"]
+          + (tls ? ["--keys", "keys.log"] : []) + ["both.pcap"])
+      #expect(decoded.status == 0, "\(decoded.errors)")
+      let records = try decoded.lines.map {
+        try #require(try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+      }
+      let sent = records.filter { $0["type"] as? String == "notification" && $0["fate"] as? String == "accepted" }
+      let delivered = records.filter { $0["type"] as? String == "device" && $0["kind"] as? String == "deliver" }
+      let lines = try received("fleet.jsonl", in: command)
+      #expect(sent.count == 600 && delivered.count == 600 && ledger.devices.channel?.acknowledged == 600)
+      #expect(count("token", sent) == count("token", lines))
+      func identity(_ line: [String: Any]) -> String { "\(line["token"] ?? "") \(line["sequence"] ?? "")" }
+      #expect(Set(delivered.map(identity)) == Set(lines.map(identity)) && Set(lines.map(identity)).count == 600)
+      let inspected = try command.run(
+        ["inspect", "--format", "json", "--port", "\(provider)=gateway", "--port", "\(devices)=devices"]
+          + (tls ? ["--keys", "keys.log"] : []) + ["both.pcap"])
+      let document = try JSONSerialization.jsonObject(with: Data(inspected.output.utf8)) as? [String: Any]
+      let counts = try #require(document?["devices"] as? [String: Int])
+      #expect(counts["deliveries"] == 600 && counts["acknowledged"] == 600, "\(counts)")
+    }
   }
 
   // MARK: the store
