@@ -172,6 +172,13 @@ struct LocalPushCommandTests {
       }
       #expect(try gateway.ask("POST", "/local-push/heartbeats", #"{"share":0.5}"#).status == 204)
       #expect(try gateway.get("/local-push").object()["lost_heartbeats"] as? Double == 0.5)
+      func acknowledged() throws -> Int {
+        let push = try gateway.get("/counts").object()["local_push"] as? [String: Any]
+        return ["texts", "invitations"].reduce(0) {
+          $0 + ((push?[$1] as? [String: Any])?["acknowledged"] as? Int ?? 0)
+        }
+      }
+      #expect(waitUntil { (try? acknowledged()) == 2 || !fleet.isRunning })
       #expect(try gateway.ask("POST", "/local-push/restart", #"{"pause_s":0.05}"#).status == 204)
       func registered() throws -> Int? {
         ((try gateway.get("/counts").object()["local_push"] as? [String: Any])?["registered"] as? [String: Int])?[

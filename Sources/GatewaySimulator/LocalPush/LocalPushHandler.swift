@@ -201,14 +201,20 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
     case .open(isKnown: false):
       // A user registers at once, so the time is that of a handshake once more.
       let time = shared.options.handshakeTimeout
-      if now - opened > (time + time).timeAmount + .seconds(1) { context?.close(promise: nil) }
+      if now - opened > (time + time).timeAmount + .seconds(1) { refuse(.late) }
     case .ending(let until): if now >= until { context?.close(promise: nil) }
     case .open:
-      if let since = unwritableSince, now - since > unwritableLimit { context?.close(promise: nil) }
+      if let since = unwritableSince, now - since > unwritableLimit { refuse(.slow) }
       if rest.readableBytes > 0, now - lastRead >= shared.options.frameTimeout.timeAmount {
         context?.close(promise: nil)
       }
     }
+  }
+
+  private func refuse(_ reason: LocalPushServer.Refusal) {
+    center.use { $0.refuse(link, reason, now: self.now) }
+    // Not behind what is written, which the peer may never read.
+    context?.close(promise: nil)
   }
 
   func shutDown(forGood: Bool) {

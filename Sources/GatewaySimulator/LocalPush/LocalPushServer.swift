@@ -48,6 +48,10 @@ struct LocalPushServer: Sendable {
     case user
     /// The user has connected anew.
     case replaced
+    /// Nobody registered in time.
+    case late
+    /// The peer did not read what was written.
+    case slow
   }
 
   /// The most bytes of a user's identifier, and of the name of the device.
@@ -183,6 +187,13 @@ struct LocalPushServer: Sendable {
     default: break
     }
     people[identifier] = person.notification == nil && person.control == nil ? nil : person
+  }
+
+  /// Ends a connection.
+  mutating func refuse(_ link: Link, _ reason: Refusal, now: Int64) {
+    advance(to: now)
+    guard connections[link] != nil else { return }
+    refuse(link, reason)
   }
 
   private mutating func refuse(_ link: Link, _ reason: Refusal) {

@@ -222,7 +222,7 @@ extension Schema {
     Field("here", .integer, "Users who had a notification channel at the end."),
     Field(
       "refused", .map(key: .text, value: .integer),
-      "Connections that the server has ended, by reason: `unregistered` (something else than a user came first), `user` (another one than before, or its identifier or name is too long), `replaced` (the user has connected anew)."
+      "Connections that the server has ended, by reason: `unregistered` (something else than a user came first), `user` (another one than before, or its identifier or name is too long), `replaced` (the user has connected anew), `late` (nobody registered in time), `slow` (the peer did not read)."
     ),
     Field("malformed", .integer, "Connections that ended because of bytes that are no message."),
     Field(

@@ -270,6 +270,78 @@ struct LocalPushChannelTests {
     #expect((fleet.localPush?.heartbeats ?? 0) >= (ledger.localPush?.heartbeats.acknowledged ?? .max))
   }
 
+  @Test("Whoever does not read is refused; what was not read has timed out or is lost")
+  func slow() async throws {
+    let ledger = try await Simulation.run {
+      $0.localPush = LocalPushService(notifications: Self.place)
+      $0.localPush?.requestTimeout = .milliseconds(100)
+      $0.localPush?.maximumUnacknowledged = 1_000
+    } body: { simulation in
+      let deaf = try Speaker(simulation.simulator.localPush)
+      try deaf.register(7)
+      let text = LocalPushMessage.Content.text(
+        String(repeating: "x", count: 16_000), from: .server, to: .init(device: 7))
+      let isSlow = await simulation.wait { ledger in
+        for _ in 0..<20 { simulation.simulator.offerLocalPush(text) }
+        return ledger.localPush?.refused["slow"] == 1
+      }
+      #expect(isSlow)
+      deaf.client.close()
+    }.ledger
+    let books = try #require(ledger.localPush)
+    #expect(books.refused == ["slow": 1] && books.here == 0 && books.texts.timedOut > 0)
+    #expect(books.texts.offered == books.texts.outcomes.reduce(0) { $0 + $1.count })
+  }
+
+  @Test("Whoever does not register in time is refused")
+  func late() async throws {
+    let ledger = try await Simulation.run {
+      $0.localPush = LocalPushService(notifications: Self.place)
+      $0.handshakeTimeout = .milliseconds(100)
+    } body: { simulation in
+      let dumb = try Speaker(simulation.simulator.localPush)
+      #expect(try dumb.next() == nil)
+      dumb.client.close()
+    }.ledger
+    #expect(ledger.localPush?.refused == ["late": 1] && ledger.localPush?.connections == 1)
+  }
+
+  @Test("A planned restart happens")
+  func planned() async throws {
+    let (fleet, ledger) = try await Simulation.run {
+      $0.localPush = LocalPushService(notifications: Self.place, control: Self.place)
+      $0.localPush?.faults.restarts = [.init(time: .milliseconds(300), pause: .milliseconds(50))]
+    } body: { simulation in
+      try await Self.run(try Self.plan(simulation, count: 5)) { runner in
+        let hasHappened = await simulation.wait { $0.localPush?.restarts == 1 && $0.localPush?.here == 5 }
+        #expect(hasHappened)
+      }
+    }
+    #expect(ledger.localPush?.restarts == 1 && fleet.devices.everOnline == 5)
+  }
+
+  @Test("A network is drawn at each joining")
+  func joinings() async throws {
+    let (fleet, _) = try await Simulation.run {
+      $0.localPush = LocalPushService(notifications: Self.place)
+    } body: { simulation in
+      var plan = try Self.plan(simulation, count: 1)
+      plan.localPush?.networks = [.init(name: "ship", share: 0.5)]
+      plan.presence.online = .mean(.milliseconds(30))
+      plan.presence.offline = .mean(.milliseconds(10))
+      return try await Self.run(plan) { runner in
+        let haveJoined = await simulation.wait { _ in
+          let push = runner.snapshot().localPush
+          return (push?.joins["ship"] ?? 0) + (push?.joinsElsewhere ?? 0) >= 30
+        }
+        #expect(haveJoined)
+      }
+    }
+    let push = try #require(fleet.localPush)
+    #expect((push.joins["ship"] ?? 0) > 2 && push.joinsElsewhere > 2)
+    #expect(push.registrations <= fleet.connections.opened)
+  }
+
   @Test("Extensions run on the networks of the plan alone")
   func networks() async throws {
     let (fleet, _) = try await Simulation.run {

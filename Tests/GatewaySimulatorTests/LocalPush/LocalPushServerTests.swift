@@ -205,6 +205,23 @@ struct LocalPushServerTests {
     #expect(second == .sent)
   }
 
+  @Test("Planned silence hits those who are connected then, each once")
+  func plannedSilence() {
+    var server = server {
+      $0.faults.silences = [.init(time: .seconds(5), share: 1), .init(time: .seconds(6), share: 1)]
+    }
+    register(&server, one, alice)
+    server.advance(to: 5 * Self.second - 1)
+    #expect(server.counts.silencedConnections == 0)
+    server.advance(to: 5 * Self.second)
+    #expect(server.counts.silencedConnections == 1 && server.isSilent(one))
+    register(&server, two, bob, now: 5 * Self.second)
+    #expect(!server.isSilent(two))
+    server.advance(to: 60 * Self.second)
+    #expect(server.counts.silencedConnections == 2)
+    #expect(server.counts.heartbeats.sent == 0 && server.counts.heartbeats.silenced == 2)
+  }
+
   @Test("No more is under way on a connection than the limit")
   func overloaded() {
     var server = server { $0.maximumUnacknowledged = 2 }
