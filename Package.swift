@@ -162,7 +162,8 @@ let package = Package(
     .target(
       name: "GatewayControl",
       dependencies: [
-        "Analysis", "Bytes", "GatewayRecords", "GatewaySimulator", "HTTPEndpoint", "Measurement", "OutputSchema",
+        "Analysis", "Bytes", "DeviceProtocol", "GatewayRecords", "GatewaySimulator", "HTTPEndpoint", "Measurement",
+        "OutputSchema",
         "PacketCapture", "ProviderAPI", "PushModel", "Records", "Reporting",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -200,13 +201,14 @@ let package = Package(
     .executableTarget(
       name: "apnscope",
       dependencies: [
-        "Analysis", "DeviceFleet", "Dissection", "Records", "GatewaySimulator", "LoadTest", "Reporting",
+        "Analysis", "DeviceFleet", "DeviceProtocol", "Dissection", "Records", "GatewaySimulator", "LoadTest",
+        "Reporting",
         "PacketCapture",
         "HTTP2Server", "InterfaceCapture", "Pipeline", "GatewayRecords", "GatewayControl", "HTTPEndpoint",
         "ProviderAPI",
         "TLSDecryption", "TLSTransport",
-        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "DeviceProtocol", "PushModel", "Payload",
-        "Measurement", "OutputSchema",
+        "TLSFoundation", "MetricsEndpoint", "CommandFiles", "BinaryProtocol", "PushModel", "Payload", "Measurement",
+        "OutputSchema",
         "Bytes", "CBuild", "CTOML",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "NIOPosix", package: "swift-nio"),
@@ -338,12 +340,12 @@ let package = Package(
     .testTarget(
       name: "GatewaySimulatorTests",
       dependencies: [
-        "GatewaySimulator", "DeviceProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport", "TLSFoundation",
-        "BinaryProtocol", "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
+        "GatewaySimulator", "DeviceFleet", "DeviceProtocol", "HTTP2", "HTTP2Server", "ProviderAPI", "TLSTransport",
+        "TLSFoundation", "BinaryProtocol", "PushModel", "Payload", "Measurement", "Bytes", "COpenSSL", "TestSupport",
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
       ], swiftSettings: settings),
     .testTarget(
-      name: "MeasurementTests", dependencies: ["Measurement", "TestSupport"], exclude: ["Results"],
+      name: "MeasurementTests", dependencies: ["Bytes", "Measurement", "TestSupport"], exclude: ["Results"],
       swiftSettings: settings),
     .testTarget(
       name: "OutputSchemaTests", dependencies: ["Measurement", "OutputSchema", "Payload"], swiftSettings: settings),

@@ -121,6 +121,25 @@ raise SystemExit(0 if good else 1)
 END
 }
 
+# A campaign of a million notifications to a million devices, of which some are connected: the others have never been.
+campaign() {
+  local count=1000000
+  start_gateway --plain --devices-offline 30%
+  start_fleet "$devices" --plain
+  wait_for_metric apnscope_devices_online "$devices"
+  "$release_folder/apnscope" load --gateway "$gateway" --plain --seed 7 --tokens "$count" --stamp --rate "$((2 * rate))/s" \
+    --count "$count" --for 10m > "$work/load.out" 2> "$work/load.err" || fail "load failed"
+  wait_for_metric apnscope_devices_unacknowledged 0
+  kill -TERM "$client"
+  wait "$client" || fail "the fleet failed"
+  client=
+  stop_server
+  quietly "$release_folder/apnscope" report "$work/fleet.json" --ledger "$work/ledger.json" --output "$work/report"
+  echo "a campaign of $count notifications at $((2 * rate))/s to a population of $count devices, $devices of them connected and 30 % of" \
+    "the others away; the books of gateway and devices agree:"
+  grep -E '^(campaign|due, |write, |online )' "$work/client.out"
+}
+
 bench() {
   (($(ulimit -Hn) > devices + 100)) ||
     fail "$devices devices need as many file descriptors and 100 more; 'ulimit -Hn' says $(ulimit -Hn)"
@@ -144,4 +163,6 @@ bench() {
   echo
   printf '%-28s %10s %10s %10s %12s %12s\n' "" p50 p99 max "CPU gateway" "CPU devices"
   cat "$work/deliveries.txt"
+  echo
+  campaign
 }

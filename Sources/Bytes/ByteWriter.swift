@@ -174,6 +174,22 @@
     used = count + width
   }
 
+  /// Replaces each byte of a range by this one. All must have been written.
+  package mutating func overwrite(_ byte: UInt8, in range: Range<Int>) {
+    precondition(range.lowerBound >= 0 && range.upperBound <= count)
+    for place in range { unsafe storage.storeBytes(of: byte, toByteOffset: place, as: UInt8.self) }
+  }
+
+  /// Replaces bytes at `offset` by a number in exactly `width` decimal digits, zeros in front. All must have been written.
+  package mutating func overwrite(decimal value: UInt64, width: Int, at offset: Int) {
+    precondition(width >= 0 && offset >= 0 && width <= count && offset <= count - width)
+    var rest = value
+    for place in stride(from: offset + width - 1, through: offset, by: -1) {
+      unsafe storage.storeBytes(of: 0x30 + UInt8(rest % 10), toByteOffset: place, as: UInt8.self)
+      rest /= 10
+    }
+  }
+
   /// Writes each byte as two lower-case hexadecimal digits.
   @inlinable
   public mutating func write(hex bytes: RawSpan) {

@@ -61,6 +61,8 @@ public struct FleetPlan: Sendable {
     public var reasons = 32
     /// Seconds after a storm whose connections are counted by second.
     public var stormSeconds = 600
+    /// Campaigns that are counted by name; further ones count as "other".
+    public var campaigns = 100
     /// Samples over time; when there are more, each is of twice the time.
     public var samples = 10_000
 
@@ -68,6 +70,8 @@ public struct FleetPlan: Sendable {
   }
 
   public var gateway: Gateway
+  /// How devices use local push, whose notification channel `gateway` then is; `nil`: they use the device channel.
+  public var localPush: LocalPushPlan?
   /// The number of the first device in its population.
   public var first: UInt64 = 0
   /// Devices of the whole fleet, 1 to 10,000,000.
@@ -129,6 +133,12 @@ public struct FleetPlan: Sendable {
     guard (1...FleetRules.mostApps).contains(topics.count), Set(topics).count == topics.count,
       topics.allSatisfy({ !$0.isEmpty && $0.utf8.count <= 1_024 })
     else { throw PlanError("a device has 1 to \(FleetRules.mostApps) different topics") }
+    guard localPush?.isPossible ?? true else {
+      throw PlanError("networks have different names, their shares are 100% at most, and times are at least 1 ms")
+    }
+    guard localPush == nil || presence.restoring == nil else {
+      throw PlanError("users of local push have no tokens, so a restored device would be the same one")
+    }
     guard connections.rate > 0, connections.rate.isFinite else { throw PlanError("devices have to come at some rate") }
     guard connections.maximumConnecting > 0, threads > 0 else { throw PlanError("there is nothing to connect with") }
     let shares =

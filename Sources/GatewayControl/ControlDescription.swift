@@ -84,7 +84,7 @@ enum ControlDescription {
     case 404: "There is no such path."
     case 405: "The path has no such method."
     case 408: "The notifications did not come in time."
-    case 409: "The gateway cannot be changed so while it runs."
+    case 409: "The gateway cannot be changed so while it runs, or what is asked for is not there."
     case 413, 431: "The request is too long."
     case 415: "The body is not JSON."
     case 422: "The values exclude each other."
@@ -173,6 +173,27 @@ enum ControlDescription {
       object(
         [.init("how", ["type": "string", "enum": ["shutdown", "fin", "rst"]]), .init("topic", topic)],
         required: ["how"])),
+    .init(
+      "LocalPush",
+      object(
+        [.init("notification", text), .init("control", text), .init("lost_heartbeats", share)],
+        required: ["lost_heartbeats"])),
+    .init("LocalPushMessage", localPushMessage),
+    .init(
+      "LocalPushOutcome",
+      object(
+        [.init("outcome", ["type": "string", "enum": ["sent", "absent", "overloaded", "silenced"]])],
+        required: ["outcome"])),
+    .init("LostHeartbeats", object([.init("share", share)], required: ["share"])),
+    .init("LocalPushSilence", object([.init("share", share)], required: ["share"])),
+    .init(
+      "LocalPushRestart",
+      object(
+        [
+          .init(
+            "pause_s",
+            ["type": "number", "minimum": 0, "maximum": .number("\(Int(ControlOperation.longestPause))")])
+        ], required: ["pause_s"])),
     .init("Device", object([.init("token", text), .init("state", state)], required: ["token", "state"])),
     .init("NewState", object([.init("state", state)], required: ["state"])),
     .init("NewDevice", object([.init("token", token), .init("state", state)], required: ["token", "state"])),
@@ -211,6 +232,34 @@ enum ControlDescription {
           .init("http2_fault", orNull(["type": "array", "items": reference("HTTP2Fault"), "maxItems": 100])),
         ] + faults(ofAnswer: false))),
   ]
+
+  /// A user of local push.
+  private static let user: JSONValue = [
+    "anyOf": [
+      ["type": "integer", "minimum": 0, "maximum": .number("\(Int32.max)")],
+      ["type": "string", "pattern": "^[!-~]{1,64}$"],
+    ]
+  ]
+
+  /// One of three kinds, and what each has.
+  private static let localPushMessage: JSONValue = {
+    let words: JSONValue = ["type": "string", "maxLength": .number("\(ControlOperation.longestMessage)")]
+    func message(_ kind: String, _ others: [JSONValue.Member], required: [String]) -> JSONValue {
+      object(
+        [
+          .init("kind", ["const": .string(kind)]),
+          .init("to", described(user, "An identifier, or the number of a device.")),
+        ]
+          + others, required: ["kind", "to"] + required)
+    }
+    return [
+      "oneOf": [
+        message("text", [.init("from", user), .init("text", words)], required: ["text"]),
+        message("invite", [.init("from", user)], required: []),
+        message("call_action", [.init("action", words)], required: ["action"]),
+      ]
+    ]
+  }()
 
   private static let fault: JSONValue = described(
     ["type": "string", "maxLength": .number("\(FaultDocument.longestFault)")],

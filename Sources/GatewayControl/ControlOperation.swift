@@ -58,7 +58,7 @@ struct ControlOperation: Sendable {
   /// The most characters that are looked for in payloads.
   static let longestText = 1_000
 
-  static let all: [ControlOperation] = service + received + books + faults + devices
+  static let all: [ControlOperation] = service + received + books + faults + devices + localPush
 }
 
 // MARK: - the service

@@ -126,6 +126,7 @@ extension Simulator {
     await beSilent(for: .zero)
     shared.store.removeAll(now: shared.milliseconds)
     shared.devices?.use { $0.removeAll(now: shared.milliseconds) }
+    loseLocalPushHeartbeats(shared.options.localPush?.faults.lostHeartbeats ?? 0)
     shared.broadcastChannels?.removeAll()
     let counts = await countsNow()
     baseline.withLock { $0 = counts }
@@ -167,7 +168,7 @@ extension Simulator {
     await onEachLoop { $0.adopt(shared.conduct.withLock { $0 }) }
   }
 
-  private func onEachLoop(_ body: @escaping @Sendable (EventLoopState) -> Void) async {
+  func onEachLoop(_ body: @escaping @Sendable (EventLoopState) -> Void) async {
     for (loop, loopState) in loopState {
       // A loop that has ended has no connections.
       try? await loop.submit { body(loopState.value) }.get()

@@ -28,6 +28,11 @@ public final class Simulator: Sendable {
   public let http2: SimulatorOptions.Address?
   /// The address of the device channel; `nil` if not running.
   public let deviceChannel: SimulatorOptions.Address?
+  /// The addresses of the channels of local push; `nil` if not running.
+  public let localPush: SimulatorOptions.Address?
+  public let localPushControl: SimulatorOptions.Address?
+  let localPushPorts: Mutex<LocalPushPorts>
+  private let lookup: [ObjectIdentifier: NIOLoopBound<EventLoopState>]
   /// The address of the management of broadcast channels; `nil` if not running.
   public let channelManagement: SimulatorOptions.Address?
 
@@ -45,8 +50,10 @@ public final class Simulator: Sendable {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.threads))
     do {
       let file = try options.deviceChannel?.file.map { path throws(SimulatorError) in try DeviceFile(path) }
-      return try await Simulator(
+      let simulator = try await Simulator(
         SimulatorContext(options, feedbackList: feedbackList, log: log, observer: observer, deviceFile: file), group)
+      simulator.beginLocalPush()
+      return simulator
     } catch {
       try? await group.shutdownGracefully()
       throw error
@@ -75,6 +82,15 @@ public final class Simulator: Sendable {
       sweeps.append(sweep)
     }
     self.loopState = loopState
+    if let localPush = shared.localPush, let first = loopState.first?.loop {
+      localPush.begin(
+        loopState.map { loop, state in LocalPushMailbox { box in loop.execute { state.value.deliver(box) } } })
+      // The rate of its messages is even to this time.
+      sweeps.append(
+        first.scheduleRepeatedTask(initialDelay: .milliseconds(10), delay: .milliseconds(10)) { _ in
+          localPush.use { $0.advance(to: wallClock.nanoseconds()) }
+        })
+    }
     self.sweeps = sweeps
     let mailboxes = loopState.map { loop, state in
       DeviceMailbox { box in loop.execute { state.value.deliver(box) } }
@@ -82,24 +98,40 @@ public final class Simulator: Sendable {
     shared.devices?.begin(mailboxes) { [weak shared] in shared?.note($0) }
     let lookup = Dictionary(uniqueKeysWithValues: loopState.map { (ObjectIdentifier($0.loop), $0.loopState) })
 
+    self.lookup = lookup
+
     var channels: [any Channel] = []
+    var ports: [LocalPushPort] = []
     func listen(_ address: SimulatorOptions.Address?, _ service: Listener) async throws -> SimulatorOptions.Address? {
       guard let address else { return nil }
       let channel = try await Self.listen(address, service, shared, group, lookup)
-      channels.append(channel)
-      return SimulatorOptions.Address(host: address.host, port: channel.localAddress?.port ?? address.port)
+      let place = SimulatorOptions.Address(host: address.host, port: channel.localAddress?.port ?? address.port)
+      if service.isLocalPush {
+        ports.append(LocalPushPort(address: place, service: service, channel: channel))
+      } else {
+        channels.append(channel)
+      }
+      return place
     }
     do {
       gateway = try await listen(shared.options.gateway, .gateway)
       feedback = try await listen(shared.options.feedback, .feedback)
       http2 = try await listen(shared.options.http2?.address, .http2)
       deviceChannel = try await listen(shared.options.deviceChannel?.address, .devices)
+      localPush = try await listen(shared.options.localPush?.notifications, .localPush)
+      localPushControl = try await listen(shared.options.localPush?.control, .localPushControl)
       channelManagement = try await listen(shared.options.http2 == nil ? nil : shared.options.channels, .channels)
     } catch {
-      for channel in channels { try? await channel.close() }
+      for channel in channels + ports.compactMap(\.channel) { try? await channel.close() }
       throw error
     }
     self.channels = channels
+    localPushPorts = Mutex(LocalPushPorts(ports: ports))
+  }
+
+  /// Listens for further connections of a service.
+  func listen(_ address: SimulatorOptions.Address, _ service: Listener) async throws -> any Channel {
+    try await Self.listen(address, service, shared, group, lookup)
   }
 
   private static func listen(
@@ -122,7 +154,7 @@ public final class Simulator: Sendable {
       .childChannelOption(
         .recvAllocator,
         // A device sends little, and there are many of them.
-        value: service == .devices
+        value: service == .devices || service.isLocalPush
           ? FixedSizeRecvByteBufferAllocator(capacity: 1 << 10) : ReadThrottle.allocator(reading)
       )
       .childChannelInitializer { channel in
@@ -185,6 +217,13 @@ public final class Simulator: Sendable {
         try pipeline.addHandler(
           DeviceHandler(
             shared, loopState, devices, longestMessage: channel.maximumMessageLength, number: number))
+      case .localPush, .localPushControl:
+        guard let center = shared.localPush, let options = shared.options.localPush else {
+          throw ChannelError.operationUnsupported
+        }
+        try pipeline.addHandler(
+          LocalPushHandler(
+            shared, loopState, center, options, service == .localPush ? .notification : .control, number: number))
       case .http2, .channels:
         guard var http2 = shared.options.http2 else { throw ChannelError.operationUnsupported }
         if service == .channels { http2.purpose = .channels }
@@ -260,6 +299,7 @@ public final class Simulator: Sendable {
 
   private func end() async -> Ledger {
     for channel in channels { try? await channel.close() }
+    await endLocalPush()
     shutDownConnections(forGood: true)
     await settle(for: min(shared.options.linger, .seconds(5)))
     for (loop, loopState) in loopState { try? await loop.submit { loopState.value.closeConnections() }.get() }
@@ -292,11 +332,14 @@ public final class Simulator: Sendable {
 /// The service that a port is for.
 enum Listener: String {
   case gateway, feedback, http2, channels, devices
+  case localPush = "local push"
+  case localPushControl = "local push control"
 
+  var isLocalPush: Bool { self == .localPush || self == .localPushControl }
   var speaksHTTP2: Bool { self == .http2 || self == .channels }
   var isBinary: Bool { self == .gateway || self == .feedback }
   /// Whether faults of the gateway's connections concern it.
-  var isDisturbed: Bool { self != .feedback && self != .devices }
+  var isDisturbed: Bool { self != .feedback && self != .devices && !isLocalPush }
 
   /// `nil`: plain TCP.
   func tls(_ options: SimulatorOptions) -> TLSContext? {
@@ -304,6 +347,7 @@ enum Listener: String {
     case .gateway, .feedback: options.tls
     case .http2, .channels: options.http2?.tls
     case .devices: options.deviceChannel?.tls
+    case .localPush, .localPushControl: options.localPush?.tls
     }
   }
 }

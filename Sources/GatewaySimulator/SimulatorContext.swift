@@ -13,6 +13,8 @@ final class SimulatorContext: Sendable {
   let store: StoredNotifications
   /// The registered devices; `nil`: there is no device channel.
   let devices: DeviceDirectory?
+  /// The server of local push; `nil`: there is none.
+  let localPush: LocalPushCenter?
   let admission: Admission
   let feedbackList: FeedbackList
   let log: EventLog?
@@ -45,6 +47,9 @@ final class SimulatorContext: Sendable {
     admission = Admission(options.behavior.connection)
     devices = options.deviceChannel.map {
       DeviceDirectory($0, seed: options.behavior.seed, file: deviceFile, observer: tellOutcomes)
+    }
+    localPush = options.localPush.map {
+      LocalPushCenter($0, seed: options.behavior.seed, start: wallClock.nanoseconds())
     }
     memory = ConnectionMemory(options)
     unfinishedFrames = UnfinishedFrames(limit: options.maximumMemory)
@@ -141,6 +146,7 @@ final class SimulatorContext: Sendable {
     var stored = OfflineStore.Counts()
     /// Of registered devices.
     var registered = RegisteredDevices.Counts()
+    var localPush = LocalPushServer.Counts()
     /// Nanoseconds since 1970.
     var time: Int64
   }
@@ -154,7 +160,7 @@ final class SimulatorContext: Sendable {
   func counts(_ tally: Tally) -> Counts {
     Counts(
       tally: tally, stored: store.counts(now: milliseconds), registered: devices?.counts(now: milliseconds) ?? .init(),
-      time: wallClock.nanoseconds())
+      localPush: localPush?.counts(now: wallClock.nanoseconds()) ?? .init(), time: wallClock.nanoseconds())
   }
 
   /// The ledger of a part of the run, without the list of connections.
@@ -196,7 +202,14 @@ final class SimulatorContext: Sendable {
       (channel.sent, channel.repeated) = (registered.sent, registered.repeated)
       (channel.unacknowledged, channel.restored) = (registered.unacknowledged, registered.restored)
       channel.unkept = registered.unkept
+      (channel.accepted, channel.acknowledged) = (registered.accepted, registered.delivered)
+      (channel.coalescedMs, channel.expiredMs) = (registered.coalescedAfter, registered.expiredAfter)
       ledger.devices.channel = channel
+    }
+    if localPush != nil {
+      var localPush = counts.localPush
+      localPush.subtract(start.localPush)
+      ledger.localPush = localPush.ledger
     }
     ledger.devices.uninstalled = tally.uninstalled
     ledger.feedback.connections = tally.feedbackConnections

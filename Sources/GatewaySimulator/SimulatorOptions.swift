@@ -27,6 +27,8 @@ public struct SimulatorOptions: Sendable {
   public var channels: SimulatorOptions.Address?
   /// The channel of simulated devices; `nil`: there is none.
   public var deviceChannel: DeviceChannel?
+  /// The server of local push; `nil`: there is none.
+  public var localPush: LocalPushService?
   /// `nil`: plain TCP, and everybody pushes to `plainTopic`.
   public var tls: TLSContext?
   public var plainTopic = "com.example.app"

@@ -29,7 +29,9 @@ extension FleetResult {
       guard other.storms.map(\.terms) == merged.storms.map(\.terms) else {
         throw part.misfit("had other storms than \(first.name)")
       }
-      guard other.latency.hasUnits, merged.latency.hasUnits else { throw part.misfit("has times in another unit") }
+      guard other.latency.hasUnits, merged.latency.hasUnits,
+        [other, merged].allSatisfy({ $0.localPush?.invitationUs.unit ?? .microseconds == .microseconds })
+      else { throw part.misfit("has times in another unit") }
       segments.add(numbers)
       merged.add(other)
       if other.terms != first.result.terms { merged.warnings.append("\(part.name) and \(first.name) had other plans") }
@@ -73,6 +75,10 @@ extension FleetResult {
     registrations.add(other.registrations)
     notifications.add(other.notifications)
     latency.add(other.latency)
+    campaigns.add(other.campaigns)
+    if let others = other.localPush {
+      if localPush == nil { localPush = others } else { localPush?.add(others) }
+    }
     faults.merge(other.faults, uniquingKeysWith: sum)
     lastReceived = [lastReceived, other.lastReceived].compactMap { $0 }.max()
     for (place, storm) in other.storms.enumerated() where place < storms.count { storms[place].add(storm) }
@@ -97,6 +103,10 @@ extension FleetResult {
         "received = online + stored + repeated", notifications.received,
         sum(sum(notifications.online, notifications.stored), notifications.repeated)),
     ]
+      + (localPush.map {
+        [equation("received = texts + invitations", notifications.received, sum($0.texts, $0.invitations))]
+      }
+        ?? [])
   }
 }
 
@@ -144,21 +154,91 @@ extension FleetResult.Notifications {
     duplicates = sum(duplicates, other.duplicates)
     acknowledgements = sum(acknowledgements, other.acknowledgements)
     payloadBytes = sum(payloadBytes, other.payloadBytes)
+    early = sum(early, other.early)
   }
 }
 
 extension FleetResult.Latency {
   /// Whether the histograms of a document can be added to others.
   var hasUnits: Bool {
-    [onlineUs, storedUs, repeatedUs, connectUs, readyUs].allSatisfy { $0.unit == .microseconds }
+    ([onlineUs, storedUs, repeatedUs, connectUs, readyUs] + fromDue.all + fromWritten.all)
+      .allSatisfy { $0.unit == .microseconds }
   }
 
   package mutating func add(_ other: Self) {
     onlineUs.merge(other.onlineUs)
     storedUs.merge(other.storedUs)
     repeatedUs.merge(other.repeatedUs)
+    fromDue.add(other.fromDue)
+    fromWritten.add(other.fromWritten)
     connectUs.merge(other.connectUs)
     readyUs.merge(other.readyUs)
+  }
+}
+
+extension FleetResult.Paths {
+  package var all: [LatencyHistogram] { [onlineUs, storedUs, repeatedUs] }
+
+  fileprivate mutating func add(_ other: Self) {
+    onlineUs.merge(other.onlineUs)
+    storedUs.merge(other.storedUs)
+    repeatedUs.merge(other.repeatedUs)
+  }
+}
+
+extension FleetResult.Campaign {
+  package mutating func add(_ other: Self) {
+    received = sum(received, other.received)
+    online = sum(online, other.online)
+    dated = sum(dated, other.dated)
+    firstDueNs = [firstDueNs, other.firstDueNs].compactMap { $0 }.min()
+    firstSentNs = [firstSentNs, other.firstSentNs].compactMap { $0 }.min()
+    lastOnlineNs = [lastOnlineNs, other.lastOnlineNs].compactMap { $0 }.max()
+    lastNs = [lastNs, other.lastNs].compactMap { $0 }.max()
+  }
+}
+
+extension [FleetResult.Campaign] {
+  /// The name that campaigns beyond a limit have together.
+  package static var others: String { "other" }
+
+  package mutating func add(_ others: Self) {
+    for other in others {
+      if let place = firstIndex(where: { $0.name == other.name }) {
+        self[place].add(other)
+      } else {
+        append(other)
+      }
+    }
+    sort { ($0.name.map { (1, $0) } ?? (0, "")) < ($1.name.map { (1, $0) } ?? (0, "")) }
+  }
+
+  /// Counts a notification.
+  ///
+  /// - Parameters:
+  ///   - time: when the device had it, in UNIX nanoseconds.
+  ///   - sent: when the gateway read it, in UNIX nanoseconds.
+  ///   - isOnline: the gateway sent it as soon as it came.
+  ///   - most: the most names; those beyond count together.
+  package mutating func note(_ stamp: PushStamp?, time: Int64, sent: Int64, isOnline: Bool, most: Int) {
+    var name = stamp?.campaign
+    var place = firstIndex { $0.name == name }
+    if place == nil, count >= most, name != nil {
+      name = Self.others
+      place = firstIndex { $0.name == name }
+    }
+    if place == nil { append(FleetResult.Campaign(name: name)) }
+    let index = place ?? count - 1
+    self[index].received += 1
+    if isOnline {
+      self[index].online += 1
+      self[index].lastOnlineNs = Swift.max(self[index].lastOnlineNs ?? time, time)
+    }
+    self[index].lastNs = Swift.max(self[index].lastNs ?? time, time)
+    self[index].firstSentNs = Swift.min(self[index].firstSentNs ?? sent, sent)
+    guard let due = stamp?.due else { return }
+    self[index].dated += 1
+    self[index].firstDueNs = Swift.min(self[index].firstDueNs ?? due, due)
   }
 }
 

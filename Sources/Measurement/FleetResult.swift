@@ -25,6 +25,10 @@ public struct FleetResult: Sendable, Equatable, Codable {
   public var registrations = Registrations()
   public var notifications = Notifications()
   public var latency = Latency()
+  /// By name; those without one first.
+  public var campaigns: [Campaign] = []
+  /// What only local push has; `nil`: devices used the device channel.
+  public var localPush: LocalPush?
   /// Errors of the gateway by name; a duplicate is one of them.
   public var faults: [String: Int] = [:]
   /// When the last notification came, in UTC, RFC 3339; `nil`: none did.
@@ -71,6 +75,8 @@ public struct FleetResult: Sendable, Equatable, Codable {
       case gatewayOffline = "gateway_offline"
       /// The gateway refused what the device needs.
       case refused
+      /// The device heard nothing for too long, or a request was not acknowledged in time: over local push.
+      case silence, unanswered
       /// The gateway closed it, or it was reset.
       case peerFin = "peer_fin"
       case peerRst = "peer_rst"
@@ -129,6 +135,8 @@ public struct FleetResult: Sendable, Equatable, Codable {
     public var acknowledgements = 0
     /// Bytes of the payloads of `received`.
     public var payloadBytes = 0
+    /// The part of `received` that tells a time after the one at which it came: two clocks differ, and latencies are wrong.
+    public var early = 0
 
     package init() {}
   }
@@ -139,12 +147,57 @@ public struct FleetResult: Sendable, Equatable, Codable {
     public var onlineUs = LatencyHistogram(.microseconds)
     public var storedUs = LatencyHistogram(.microseconds)
     public var repeatedUs = LatencyHistogram(.microseconds)
+    /// From when a notification was due, and from when it was written, of those whose payloads tell it.
+    public var fromDue = Paths()
+    public var fromWritten = Paths()
     /// From the attempt to connect to when the connection could be written to.
     public var connectUs = LatencyHistogram(.microseconds)
     /// From the attempt to connect to when the device said that it is online.
     public var readyUs = LatencyHistogram(.microseconds)
 
     package init() {}
+  }
+
+  /// Times to when the device had a notification in microseconds, by path.
+  public struct Paths: Sendable, Equatable, Codable {
+    public var onlineUs = LatencyHistogram(.microseconds)
+    public var storedUs = LatencyHistogram(.microseconds)
+    public var repeatedUs = LatencyHistogram(.microseconds)
+
+    package init() {}
+  }
+
+  /// The notifications that belong together, by the name in their payloads: when the devices had them.
+  public struct Campaign: Sendable, Equatable, Codable {
+    /// The name; `nil`: those whose payloads have none.
+    public var name: String?
+    /// Notifications that were received.
+    public var received = 0
+    /// The part of `received` that the gateway sent as soon as it came: their devices were connected.
+    public var online = 0
+    /// The part of `received` whose payload tells when it was due.
+    public var dated = 0
+    /// UNIX nanoseconds of the earliest time at which one was due; `nil`: none tells.
+    public var firstDueNs: Int64?
+    /// UNIX nanoseconds of the earliest time at which the gateway read one.
+    public var firstSentNs: Int64?
+    /// UNIX nanoseconds at which the last one of `online` came, and of `received`; `nil`: none did.
+    public var lastOnlineNs: Int64?
+    public var lastNs: Int64?
+
+    package init(name: String?) { self.name = name }
+
+    /// The beginning, in UNIX nanoseconds: when the first one was due, if all tell, or else when the gateway read it.
+    public var beganNs: Int64? { dated == received ? firstDueNs : firstSentNs }
+    /// Seconds from the beginning to when the last device that was connected had its notification.
+    public var lastOnlineS: Double? { seconds(to: lastOnlineNs) }
+    /// Seconds from the beginning to when the last device had its notification, of those that had one at all.
+    public var lastS: Double? { seconds(to: lastNs) }
+
+    private func seconds(to end: Int64?) -> Double? {
+      guard let end, let beganNs else { return nil }
+      return (Double(end) - Double(beganNs)) / 1e9
+    }
   }
 
   /// The course of a storm.

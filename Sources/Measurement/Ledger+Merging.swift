@@ -48,6 +48,9 @@ extension Ledger {
     if let others = other.devices.channel {
       if devices.channel == nil { devices.channel = others } else { devices.channel?.add(others) }
     }
+    if let others = other.localPush {
+      if localPush == nil { localPush = others } else { localPush?.add(others) }
+    }
     if let others = other.http2 {
       if http2 == nil { http2 = others } else { http2?.add(others) }
     }
@@ -111,12 +114,22 @@ extension Ledger.HTTP2.Channels {
 extension Ledger.Devices.Channel {
   private static let counts: [WritableKeyPath<Self, Int> & Sendable] = [
     \.connections, \.handshakeFailures, \.registrations, \.registered, \.online, \.sent, \.repeated, \.unacknowledged,
-    \.restored, \.unkept, \.malformed,
+    \.accepted, \.acknowledged, \.restored, \.unkept, \.malformed,
   ]
 
   fileprivate mutating func add(_ other: Self) {
     for path in Self.counts { self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path]) }
+    coalescedMs = Self.merged(coalescedMs, other.coalescedMs)
+    expiredMs = Self.merged(expiredMs, other.expiredMs)
     refused.merge(other.refused, uniquingKeysWith: sum)
+  }
+
+  private static func merged(_ one: LatencyHistogram?, _ other: LatencyHistogram?) -> LatencyHistogram? {
+    guard var one, let other else { return one ?? other }
+    // Documents of others may have any unit.
+    guard one.unit == other.unit else { return nil }
+    one.merge(other)
+    return one
   }
 }
 

@@ -21,6 +21,8 @@ public struct Ledger: Sendable, Equatable, Codable {
   public var feedback = Feedback()
   /// What only the HTTP/2 provider API has; `nil` if it was not served.
   public var http2: HTTP2?
+  /// Counts of the server of local push; `nil` without one.
+  public var localPush: LocalPush?
   /// The notifications in the records of `--records`; `nil` without it.
   public var records: Records?
   /// The verdict on the providers; `nil` without `--verdict`.
@@ -227,6 +229,13 @@ public struct Ledger: Sendable, Equatable, Codable {
       public var sent = 0
       /// The part of `sent` that was sent before, on a connection that ended.
       public var repeated = 0
+      /// The part of `Gateway.accepted` that was for registered devices, and the part of `Devices.delivered`.
+      public var accepted = 0
+      public var acknowledged = 0
+      /// From when a notification for a registered device was read to when it was replaced by a later one, and to when it
+      /// expired; `nil` in ledgers that have no devices' counts.
+      public var coalescedMs: LatencyHistogram?
+      public var expiredMs: LatencyHistogram?
       /// The part of `Devices.stored` that was sent and not acknowledged.
       public var unacknowledged = 0
       /// Notifications of an earlier run, from `--device-store`: they are in `Devices` and not in `Gateway.accepted`.

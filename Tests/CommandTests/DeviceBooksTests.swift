@@ -59,8 +59,7 @@ struct DeviceBooksTests {
       let load = try LoadProcess.start(
         gateway.process,
         [
-          "--seed", "7", "--tokens", "40", "--count", "4000", "--payload-template",
-          #"{"aps":{"alert":"Ferry {index}"}}"#,
+          "--seed", "7", "--tokens", "40", "--count", "4000", "--stamp",
         ] + (tls ? [] : ["--plain"]), in: command)
       #expect(try load.end().status == 0)
       let sent = try LoadProcess.result(in: command)
@@ -73,11 +72,33 @@ struct DeviceBooksTests {
       #expect(ledger.devices.channel?.sent == 4_000 && ledger.devices.channel?.repeated == 0)
       let result = try result("fleet.json", in: command)
       #expect(result.notifications.received == 4_000 && result.faults == [:])
+      // Each was due, and written, before the gateway read it, on one machine's clock.
+      let latency = result.latency
+      #expect(latency.fromDue.onlineUs.count == 4_000 && latency.fromWritten.onlineUs.count == 4_000)
+      #expect(latency.fromDue.onlineUs.mean >= latency.fromWritten.onlineUs.mean)
+      #expect(latency.fromWritten.onlineUs.mean >= latency.onlineUs.mean && result.notifications.early == 0)
+      #expect(result.campaigns.map(\.received) == [4_000] && result.campaigns.map(\.dated) == [4_000])
+      try report(in: command)
       let lines = try received("fleet.jsonl", in: command)
       let arrived = try received("arrived.jsonl", in: command).filter { $0["fate"] as? String == "accepted" }
       #expect(arrived.count == 4_000)
       #expect(count("token", lines) == count("token", arrived))
     }
+  }
+
+  /// The report of both books, and of books that were changed.
+  private func report(in command: Command) throws {
+    let page = try command.run(["report", "fleet.json", "--ledger", "ledger.json", "--output", "page"])
+    #expect(page.status == 0, "\(page.errors)")
+    #expect(try command.read("page/report.md").contains("The books of the gateway agree."))
+    var document = try #require(
+      try JSONSerialization.jsonObject(with: Data(try command.read("fleet.json").utf8)) as? [String: Any])
+    var notifications = try #require(document["notifications"] as? [String: Any])
+    (notifications["received"], notifications["online"]) = (3_999, 3_999)
+    document["notifications"] = notifications
+    try command.write([UInt8](try JSONSerialization.data(withJSONObject: document)), "changed.json")
+    let other = try command.run(["report", "changed.json", "--ledger", "ledger.json", "--output", "other"])
+    #expect(other.status == 70 && other.errors.contains("disagree"), "\(other.errors)")
   }
 
   /// A payload, of a record or of a line of a fleet.

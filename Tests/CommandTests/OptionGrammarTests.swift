@@ -33,7 +33,8 @@ struct OptionGrammarTests {
       names(try OptionGrammar(of: Load.self), isRepeating) == ["stage", "threshold", "label", "identity", "topic"])
     #expect(
       names(try OptionGrammar(of: Simulate.self), isRepeating) == [
-        "provider-key", "http2-rule", "http2-fault", "http2-limit", "reject", "wrong-environment", "expect", "until",
+        "provider-key", "http2-rule", "http2-fault", "http2-limit", "reject", "wrong-environment",
+        "local-push-silence", "local-push-restart", "expect", "until",
       ])
   }
 

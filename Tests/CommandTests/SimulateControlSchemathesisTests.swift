@@ -22,7 +22,7 @@ struct SimulateControlSchemathesisTests {
       #expect(document["openapi"] as? String == "3.1.0")
       let paths = try #require(document["paths"] as? [String: [String: Any]])
       let methods = paths.values.flatMap { $0.keys.filter { $0 != "parameters" } }
-      #expect(methods.count == 19, "\(methods.count) operations")
+      #expect(methods.count == 24, "\(methods.count) operations")
       let schemas = try #require((document["components"] as? [String: Any])?["schemas"] as? [String: Any])
       let text = String(decoding: answer.body, as: UTF8.self)
       for reference in text.matches(of: #/"#\/components\/schemas\/([^"]+)"/#) {
@@ -37,7 +37,9 @@ struct SimulateControlSchemathesisTests {
     .enabled(if: isInstalled, "schemathesis is not installed; Scripts/test does that"))
   func schemathesis() throws {
     try Command.inFolder { command in
-      let gateway = try ControlledGateway(["--reject", "prefix=00000002"], in: command)
+      let gateway = try ControlledGateway(
+        ["--reject", "prefix=00000002", "--local-push", "127.0.0.1:0", "--local-push-control", "127.0.0.1:0"],
+        in: command)
       let client = try PlainClient(gateway.gateway)
       try client.send((1...3).flatMap { Frames.framed($0) })
       #expect(try client.receive() == Frames.response(8, 2))
@@ -53,7 +55,7 @@ struct SimulateControlSchemathesisTests {
       #expect(outcome.status == 0, "\(outcome.output.suffix(8_000))\(outcome.errors.suffix(2_000))")
       // It has asked: a run without operations is no proof. It leaves out the one that returns the description.
       #expect(
-        outcome.output.contains("18 selected / 18 total") && outcome.output.contains("generated"), "\(outcome.output)")
+        outcome.output.contains("23 selected / 23 total") && outcome.output.contains("generated"), "\(outcome.output)")
       let counts = try gateway.get("/counts")
       #expect(counts.status == 200)
       _ = try gateway.stop()

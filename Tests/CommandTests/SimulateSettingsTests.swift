@@ -22,7 +22,8 @@ struct SimulateSettingsTests {
     "--token-length": #""32..64""#, "--trust": #""token""#, "--provider-key": #"["key.pem,KEY,TEAM"]"#,
     "--excess-streams": #""goaway""#, "--http2-rule": #"["renewal=off"]"#,
     "--http2-fault": #"["delay,time=1ms"]"#, "--http2-limit": #"["pings=5+1/s"]"#, "--color": #""never""#,
-    "condition": #"["received>=0"]"#, "year": "2015",
+    "condition": #"["received>=0"]"#, "year": "2015", "rate": #""5/s""#, "time:share": #"["1h:5%"]"#,
+    "time:time": #"["1h:1s"]"#, "--local-push-messages": #""messages""#,
   ]
 
   /// Names of options, and what stands for their value, from the help.
@@ -48,6 +49,7 @@ struct SimulateSettingsTests {
         in: command.folder)
       #expect(try key.end().status == 0)
       try command.write(Array("00ff active\n".utf8), "devices")
+      try command.write(Array(#"{"at_s": 1, "kind": "invite", "to": 1}"#.utf8), "messages")
       let options = try options(command).filter { !["settings", "help", "version"].contains($0.name) }
       #expect(options.count > 50)
       /// Lines of a file without a table, and of tables by their names.

@@ -125,13 +125,16 @@ final class SimulatorProcess {
 
   /// A number from the page of `--metrics`, for a simulator that has one.
   func metric(_ name: String) -> Int? {
-    guard let client = try? PlainClient(metrics) else { return nil }
+    let line = page().split(whereSeparator: \.isNewline).first { $0.hasPrefix("\(name) ") }
+    return line.flatMap { Int($0.dropFirst(name.count + 1)) }
+  }
+
+  /// The page of `--metrics`, for a simulator that has one; empty if it does not answer.
+  func page() -> String {
+    guard let client = try? PlainClient(metrics) else { return "" }
     defer { client.close() }
     try? client.send(Array("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8))
-    guard let page = try? client.receive() else { return nil }
-    let line = String(decoding: page, as: UTF8.self).split(whereSeparator: \.isNewline)
-      .first { $0.hasPrefix("\(name) ") }
-    return line.flatMap { Int($0.dropFirst(name.count + 1)) }
+    return String(decoding: (try? client.receive()) ?? [], as: UTF8.self)
   }
 
   /// Waits until so many notifications have come.

@@ -25,6 +25,30 @@ struct LocalPushMessageTests {
     (.other(key: 4, Array("none".utf8)), 4, "none"),
   ]
 
+  @Test("The time of sending is read as it was written, and is none of what others need")
+  func sent() throws {
+    var reader = LocalPushReader()
+    for sent in [nil, 0, 1_700_000_000_123_456_789] as [Int64?] {
+      let message = LocalPushMessage(request: 1, .heartbeat(count: 2), sent: sent)
+      #expect(try reader.read(written { message.writeBody(to: &$0) }.rawBytes) == message)
+    }
+    let data = Data(#"{"count":2}"#.utf8).base64EncodedString()
+    for value in ["-1", "null", #""1""#, "1.5", "99999999999999999999"] {
+      let text =
+        #"{"command":"request","requestIdentifier":1,"sentNs":\#(value),"payload":{"codingKey":4,"data":"\#(data)"}}"#
+      #expect(try reader.read(Array(text.utf8).rawBytes) == LocalPushMessage(request: 1, .heartbeat(count: 2)))
+    }
+  }
+
+  @Test("The user of a device has an identifier of its own, which is a UUID")
+  func users() throws {
+    let numbers: [UInt64] = [0, 1, 17, 1 << 47, 1 << 48, .max]
+    let users = numbers.map { LocalPushMessage.User(device: $0) }
+    #expect(users[2].identifier == "00000000-0000-4000-8000-000000000011" && users[2].deviceName == "device 17")
+    #expect(Set(users.map(\.identifier)).count == numbers.count)
+    for user in users { #expect(UUID(uuidString: user.identifier) != nil, "\(user.identifier)") }
+  }
+
   private static func inner(_ text: String) throws -> String {
     func object(_ user: LocalPushMessage.User) throws -> String {
       String(

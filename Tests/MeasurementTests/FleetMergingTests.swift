@@ -29,14 +29,32 @@ struct FleetMergingTests {
     (result.notifications.received, result.notifications.online) = (count(), count())
     (result.notifications.stored, result.notifications.repeated) = (count(), count())
     (result.notifications.duplicates, result.notifications.acknowledgements) = (count(), count())
-    result.notifications.payloadBytes = count()
+    (result.notifications.payloadBytes, result.notifications.early) = (count(), count())
     for _ in 0..<20 {
       result.latency.onlineUs.record(count())
       result.latency.storedUs.record(count() * 1_000)
       result.latency.repeatedUs.record(count())
       result.latency.connectUs.record(count())
       result.latency.readyUs.record(count())
+      for paths in [\FleetResult.Latency.fromDue, \FleetResult.Latency.fromWritten] {
+        result.latency[keyPath: paths].onlineUs.record(count())
+        result.latency[keyPath: paths].storedUs.record(count())
+        result.latency[keyPath: paths].repeatedUs.record(count())
+      }
+      let stamp = PushStamp(
+        due: generator.happens(oneIn: 4) ? nil : Int64(count()),
+        campaign: [nil, "spring", "part \(segment)"][generator.number(0...2)])
+      result.campaigns.note(
+        stamp, time: Int64(count()), sent: Int64(count()), isOnline: generator.happens(oneIn: 2), most: 10)
     }
+    result.campaigns.add([])
+    var push = FleetResult.LocalPush()
+    push.joins = ["ship": count(), "network \(segment)": count()]
+    (push.joinsElsewhere, push.registrations, push.registered, push.timedOut) = (count(), count(), count(), count())
+    (push.texts, push.invitations, push.missedCalls, push.heartbeats) = (count(), count(), count(), count())
+    (push.otherRequests, push.untimed, push.acknowledgements) = (count(), count(), count())
+    for _ in 0..<20 { push.invitationUs.record(count()) }
+    result.localPush = push
     result.faults = ["duplicate": count()]
     var storm = FleetResult.Storm(atS: 30, withinS: 5)
     (storm.lost, storm.back) = (count(), count())
@@ -84,7 +102,10 @@ struct FleetMergingTests {
       \.notifications.received, \.notifications.online, \.notifications.stored, \.notifications.repeated,
       \.notifications.duplicates, \.notifications.acknowledgements, \.notifications.payloadBytes,
       \.resources.maxRssBytes, \.latency.onlineUs.count, \.latency.storedUs.count, \.latency.repeatedUs.count,
-      \.latency.connectUs.count, \.latency.readyUs.count, \.connections.closed.sum,
+      \.latency.connectUs.count, \.latency.readyUs.count, \.connections.closed.sum, \.notifications.early,
+      \.latency.fromDue.onlineUs.count, \.latency.fromDue.storedUs.count, \.latency.fromDue.repeatedUs.count,
+      \.latency.fromWritten.onlineUs.count, \.latency.fromWritten.storedUs.count,
+      \.latency.fromWritten.repeatedUs.count,
     ]
     for path in sums { #expect(whole[keyPath: path] == parts.reduce(0) { $0 + $1[keyPath: path] }) }
     func sum(_ value: (FleetResult) -> Int) -> Bool { value(whole) == parts.reduce(0) { $0 + value($1) } }
@@ -93,6 +114,15 @@ struct FleetMergingTests {
     #expect(sum { $0.storms[0].openedPerS.reduce(0, +) } && sum { $0.timeline.samples.reduce(0) { $0 + $1.received } })
     #expect(sum { $0.timeline.samples.reduce(0) { $0 + $1.onlineS } })
     #expect(sum { $0.timeline.samples.reduce(0) { $0 + $1.opened } })
+    #expect(sum { $0.campaigns.reduce(0) { $0 + $1.received } } && sum { $0.campaigns.reduce(0) { $0 + $1.online } })
+    #expect(sum { $0.campaigns.reduce(0) { $0 + $1.dated } })
+    for campaign in whole.campaigns {
+      let same = parts.flatMap(\.campaigns).filter { $0.name == campaign.name }
+      #expect(campaign.firstDueNs == same.compactMap(\.firstDueNs).min())
+      #expect(campaign.firstSentNs == same.compactMap(\.firstSentNs).min())
+      #expect(campaign.lastOnlineNs == same.compactMap(\.lastOnlineNs).max())
+      #expect(campaign.lastNs == same.compactMap(\.lastNs).max())
+    }
     #expect(whole.storms[0].lastBackS == parts.compactMap { $0.storms[0].lastBackS }.max())
     #expect(whole.storms[0].peakOpenedPerS == whole.storms[0].openedPerS.max())
     #expect(whole.started == parts.map(\.started).min() && whole.ended == parts.map(\.ended).max())

@@ -339,6 +339,27 @@ struct MergerTests {
     #expect(found.values.allSatisfy { $0 % 101 == 0 && $0 > 0 }, "\(found)")
   }
 
+  @Test("Every count of local push is summed, and one ledger without it adds nothing") func localPush() throws {
+    let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(Ledger.LocalPush()))
+    var ledgers = try [1, 100].map { factor in
+      var ledger = Ledger()
+      var next = 0
+      ledger.localPush = try JSONDecoder().decode(
+        Ledger.LocalPush.self, from: JSONSerialization.data(withJSONObject: filled(object, &next, factor)))
+      ledger.localPush?.refused = ["user": factor]
+      ledger.localPush?.registered = ["control": factor]
+      ledger.localPush?.requests = ["text": factor]
+      ledger.localPush?.sources = ["rate": factor]
+      return ledger
+    }
+    ledgers.insert(Ledger(), at: 1)
+    let merged = try #require(Ledger.merging(ledgers)?.localPush)
+    #expect(merged.refused == ["user": 101] && merged.registered == ["control": 101])
+    #expect(merged.requests == ["text": 101] && merged.sources == ["rate": 101])
+    let found = numbers(try JSONSerialization.jsonObject(with: JSONEncoder().encode(merged)))
+    #expect(found.count > 50 && found.values.allSatisfy { $0 % 101 == 0 && $0 > 0 }, "\(found)")
+  }
+
   @Test("Every count of the device channel is summed, and one ledger without it adds nothing") func deviceChannel()
     throws
   {

@@ -16,8 +16,21 @@ package struct JSONObject: Sendable {
   /// The index on the tape of a member's value.
   package func value(_ key: String, _ text: RawSpan) -> Int? {
     var found: Int?
-    tape.forEachKey(ofObject: 0) { if tape.string($0, text) == key { found = $0 + 1 } }
+    tape.forEachKey(ofObject: 0) { if isKey($0, key, text) { found = $0 + 1 } }
     return found
+  }
+
+  /// Compares bytes: to make a string of each key costs more than all else that is done with a message.
+  private func isKey(_ index: Int, _ key: String, _ text: RawSpan) -> Bool {
+    guard !tape.nodes[index].hasEscapes else { return tape.string(index, text) == key }
+    let contents = tape.contents(index)
+    guard contents.count == key.utf8.count else { return false }
+    var offset = contents.lowerBound
+    for byte in key.utf8 {
+      guard text.byte(at: offset) == byte else { return false }
+      offset += 1
+    }
+    return true
   }
 
   /// A member that is a string.

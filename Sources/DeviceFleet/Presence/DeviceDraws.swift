@@ -5,7 +5,7 @@ import Measurement
 struct DeviceDraws: Sendable {
   enum Purpose: UInt64 {
     case online = 1
-    case offline, absence, storm, restore, restoreTime, lowPower, acknowledge, reset, backoff
+    case offline, absence, storm, restore, restoreTime, lowPower, acknowledge, reset, backoff, network
   }
 
   private let key: UInt64

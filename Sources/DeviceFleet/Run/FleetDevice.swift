@@ -17,7 +17,7 @@ final class FleetDevice {
   /// Its place among the devices of the event loop.
   let place: Int32
   let draws: DeviceDraws
-  var session: DeviceSession
+  var session: any FleetSession
   var presence: DevicePresence
   var link = Link.down
   var channel: (any Channel)?
@@ -27,6 +27,9 @@ final class FleetDevice {
   var began: Int64 = 0
   var onlineSince: Int64 = 0
   var wasOnline = false
+  /// Networks that it has joined, and whether its extension runs on the last one. Without local push, it is always so.
+  var joins: UInt64 = 0
+  var isOnNetwork = true
   /// Why the connection is closed, or is to be as soon as it is open.
   var cause: FleetResult.Connections.Cause?
   /// Connections since the last one that lasted.
@@ -42,9 +45,12 @@ final class FleetDevice {
   var acknowledgeAt = Int64.max
   var wakeAt = Int64.max
 
-  init(place: Int32, draws: DeviceDraws, session: DeviceSession, presence: DevicePresence) {
+  init(place: Int32, draws: DeviceDraws, session: any FleetSession, presence: DevicePresence) {
     (self.place, self.draws, self.session, self.presence) = (place, draws, session, presence)
   }
+
+  /// Whether it wants a connection now.
+  var wantsConnection: Bool { presence.wantsOnline && isOnNetwork }
 }
 
 /// When a device is looked at. An entry whose time is not the device's `wakeAt` any more is void.

@@ -27,8 +27,10 @@ final class FleetLoop {
   /// Nanoseconds of the monotonic clock at the fleet's start.
   private let start: Int64
   private let share: Int
-  private(set) var tally = FleetTally()
+  var tally = FleetTally()
   private var tools: SessionTools
+  /// Reads the times in payloads.
+  private var stamps = JSONObject()
   private var devices: [FleetDevice] = []
   private var wakes = Heap<DeviceWake>()
   private var queue = Deque<FleetDevice>()
@@ -59,13 +61,21 @@ final class FleetLoop {
       devices.append(
         FleetDevice(
           place: Int32(index), draws: draws,
-          session: DeviceSession(
-            device: number, apps: plan.topics.count, hasLowPower: draws.isHit(plan.presence.lowPowerShare, .lowPower),
-            acknowledges: !draws.isHit(plan.acknowledging.neverShare, .acknowledge)),
+          session: Self.session(number, plan, draws),
           presence: DevicePresence(
             plan.presence, draws, start: plan.start(of: place), population: plan.count)))
     }
     for device in devices { schedule(device, at: 0) }
+  }
+
+  private static func session(_ number: UInt64, _ plan: FleetPlan, _ draws: DeviceDraws) -> any FleetSession {
+    let acknowledges = !draws.isHit(plan.acknowledging.neverShare, .acknowledge)
+    if let localPush = plan.localPush {
+      return LocalPushSession(device: number, localPush, acknowledges: acknowledges)
+    }
+    return DeviceSession(
+      device: number, apps: plan.topics.count, hasLowPower: draws.isHit(plan.presence.lowPowerShare, .lowPower),
+      acknowledges: acknowledges)
   }
 
   /// Nanoseconds since the fleet's start.
@@ -93,11 +103,14 @@ final class FleetLoop {
   }
 
   private func look(_ device: FleetDevice, _ now: Int64) {
+    let wasOnline = device.presence.wantsOnline
     let change = device.presence.advance(to: now, plan.presence, population: plan.count)
     if let storm = change.storm { hit(device, by: storm) }
+    noteJoining(device, wasOnline: wasOnline, isStormy: change.storm != nil)
     for _ in 0..<change.restores { restore(device) }
     if device.acknowledgeAt <= now { acknowledge(device) }
-    if device.presence.wantsOnline {
+    if device.link == .open, device.session.deadline <= now { expire(device, now) }
+    if device.wantsConnection {
       reconsider(device, now)
     } else if device.link == .queued {
       device.link = .down
@@ -111,7 +124,8 @@ final class FleetLoop {
   private func schedule(_ device: FleetDevice, _ now: Int64) {
     var next = device.presence.nextChange(plan.presence) ?? .max
     next = min(next, device.acknowledgeAt)
-    if device.link == .down, device.presence.wantsOnline { next = min(next, max(now, device.retryAt)) }
+    if device.link == .open { next = min(next, device.session.deadline) }
+    if device.link == .down, device.wantsConnection { next = min(next, max(now, device.retryAt)) }
     schedule(device, at: next)
   }
 
@@ -168,7 +182,7 @@ final class FleetLoop {
 
   /// Lets the device wait for its turn if it wants to be online and may try.
   private func reconsider(_ device: FleetDevice, _ now: Int64) {
-    guard device.link == .down, device.presence.wantsOnline, device.retryAt <= now, !isOver else { return }
+    guard device.link == .down, device.wantsConnection, device.retryAt <= now, !isOver else { return }
     device.link = .queued
     queue.append(device)
   }
@@ -252,15 +266,17 @@ final class FleetLoop {
     device.channel = channel
     if let cause = device.cause {
       reset(device, cause)
-    } else if !device.presence.wantsOnline || isOver {
+    } else if !device.wantsConnection || isOver {
       close(device, isOver ? .end : .left)
     } else {
       while device.restores > 0 {
         device.session.restore()
         device.restores -= 1
       }
+      tools.now = now
       device.session.connected(&tools)
       finish(device)
+      if device.session.deadline < .max { schedule(device, now) }
     }
     pump()
   }
@@ -289,7 +305,7 @@ final class FleetLoop {
     }
     switch cause {
     case .left, .reset, .storm, .restored, .end: device.retryAt = 0
-    case .gatewayOffline, .refused, .peerFin, .peerRst, .message, .memory, .error:
+    case .gatewayOffline, .refused, .silence, .unanswered, .peerFin, .peerRst, .message, .memory, .error:
       if lasted { device.failures = 0 }
       backOff(device)
     }
@@ -319,6 +335,7 @@ final class FleetLoop {
   func received(_ bytes: ByteBuffer, _ device: FleetDevice, attempt: UInt32) {
     guard device.attempt == attempt, device.link == .open else { return }
     let before = device.session.pendingBytes
+    tools.now = now
     device.session.receive(bytes.readableBytesSpan, &tools)
     buffered += device.session.pendingBytes - before
     finish(device)
@@ -343,6 +360,13 @@ final class FleetLoop {
     let now = now
     device.acknowledgeAt = now + delay
     schedule(device, now)
+  }
+
+  /// The other end has not answered in time.
+  private func expire(_ device: FleetDevice, _ now: Int64) {
+    tools.now = now
+    device.session.expire(&tools)
+    finish(device)
   }
 
   private func acknowledge(_ device: FleetDevice) {
@@ -398,6 +422,10 @@ final class FleetLoop {
     case .ends(.gatewayOffline): return .gatewayOffline
     case .ends(.refused): return .refused
     case .ends(.message): return .message
+    case .ends(.memory): return .memory
+    case .ends(.silence): return .silence
+    case .ends(.unanswered): return .unanswered
+    case .localPush(let event): note(event, time)
     }
     return nil
   }
@@ -421,22 +449,42 @@ final class FleetLoop {
     tally.lastReceived = time
     tally.notifications.received += 1
     tally.notifications.payloadBytes += delivery.payload.count
-    let (difference, overflow) = time.subtractingReportingOverflow(delivery.sent)
-    let microseconds = overflow ? LatencyHistogram.highest : Int(difference / 1_000)
+    let stamp = PushStamp(of: delivery.payload.rawBytes, &stamps)
+    let isOnline = !delivery.isStored && !delivery.isRepeated
+    let (sent, due, written) = (
+      Self.microseconds(delivery.sent, time), stamp?.due.map { Self.microseconds($0, time) },
+      stamp?.written.map { Self.microseconds($0, time) }
+    )
+    if min(sent, due ?? 0, written ?? 0) < 0 { tally.notifications.early += 1 }
     if delivery.isRepeated {
       tally.notifications.repeated += 1
-      tally.latency.repeatedUs.record(microseconds)
+      tally.latency.repeatedUs.record(sent)
+      if let due { tally.latency.fromDue.repeatedUs.record(due) }
+      if let written { tally.latency.fromWritten.repeatedUs.record(written) }
     } else if delivery.isStored {
       tally.notifications.stored += 1
-      tally.latency.storedUs.record(microseconds)
+      tally.latency.storedUs.record(sent)
+      if let due { tally.latency.fromDue.storedUs.record(due) }
+      if let written { tally.latency.fromWritten.storedUs.record(written) }
     } else {
       tally.notifications.online += 1
-      tally.latency.onlineUs.record(microseconds)
+      tally.latency.onlineUs.record(sent)
+      if let due { tally.latency.fromDue.onlineUs.record(due) }
+      if let written { tally.latency.fromWritten.onlineUs.record(written) }
     }
+    tally.campaigns.note(
+      stamp, time: time, sent: delivery.sent, isOnline: isOnline, most: plan.limits.campaigns)
     guard delivery.isStored || delivery.isRepeated else { return }
     let now = now
     guard let storm = lastStorm(now) else { return }
     tally.storms[storm].lastStoredS = Double(now - plan.presence.storms[storm].time.nanoseconds) / 1e9
+  }
+
+  /// From one time to another in microseconds, both in UNIX nanoseconds; below 0 if the first is the later one.
+  private static func microseconds(_ start: Int64, _ end: Int64) -> Int {
+    let (difference, overflows) = end.subtractingReportingOverflow(start)
+    guard !overflows else { return end > start ? LatencyHistogram.highest : -1 }
+    return difference < 0 ? -1 : Int(difference / 1_000)
   }
 
   /// The storm that was last, by its place in the plan.

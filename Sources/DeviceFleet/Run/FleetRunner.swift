@@ -122,6 +122,11 @@ public final class FleetRunner: Sendable {
     // Without another end, to be stopped is the end.
     result.interrupted = isStopped.load(ordering: .relaxed) && (plan.duration != nil || plan.untilIdle != nil)
     if let warning = course.warning(end) { result.warnings.append(warning) }
+    if end.notifications.early > 0 {
+      result.warnings.append(
+        "\(GroupedNumber.text(end.notifications.early)) notifications tell a time after the one at which they came: the clocks of two machines differ, and latencies are wrong"
+      )
+    }
     let last = result
     published.withLock { $0 = last }
     return result
@@ -168,6 +173,8 @@ public final class FleetRunner: Sendable {
     result.registrations.refused = tally.refused
     result.notifications = tally.notifications
     result.latency = tally.latency
+    result.campaigns = tally.campaigns
+    if plan.localPush != nil { result.localPush = tally.localPush }
     result.faults = tally.faults
     result.lastReceived = tally.lastReceived.map(rfc3339)
     result.storms = tally.storms

@@ -24,6 +24,8 @@ struct FleetTally: Sendable {
 
   var notifications = FleetResult.Notifications()
   var latency = FleetResult.Latency()
+  var campaigns: [FleetResult.Campaign] = []
+  var localPush = FleetResult.LocalPush()
   /// UNIX nanoseconds; `nil`: nothing came.
   var lastReceived: Int64?
   var storms: [FleetResult.Storm] = []
@@ -56,6 +58,8 @@ struct FleetTally: Sendable {
     one.faults.merge(other.faults, uniquingKeysWith: +)
     one.notifications.add(other.notifications)
     one.latency.add(other.latency)
+    one.campaigns.add(other.campaigns)
+    one.localPush.add(other.localPush)
     one.lastReceived = [one.lastReceived, other.lastReceived].compactMap { $0 }.max()
     if one.storms.isEmpty {
       one.storms = other.storms

@@ -32,6 +32,9 @@ struct SessionTools: ~Copyable {
   let rules: FleetRules
   var framing: MessageFraming
   var reader = DeviceMessageReader()
+  var localPush = LocalPushReader()
+  /// The time of the call, in nanoseconds since the fleet's start.
+  var now: Int64 = 0
   /// Bytes that the session has written, which its caller sends.
   var output = ByteWriter(capacity: 1 << 10)
   /// Events in their order, which its caller takes.
@@ -62,6 +65,8 @@ enum SessionEvent: Equatable {
   case acknowledged
   case tokenChanged
   case refused(DeviceMessage.Refusal)
+  /// What local push alone has.
+  case localPush(LocalPushEvent)
   /// The gateway did what it must not.
   case fault(SessionFault)
   /// The connection is to be closed.
@@ -88,5 +93,7 @@ enum SessionFault: String, CaseIterable, Sendable {
 
 /// Why a session wants its connection to be closed.
 enum SessionEnd: Equatable {
-  case gatewayOffline, refused, message
+  case gatewayOffline, refused, message, memory
+  /// Nothing was heard for too long, or a request was not acknowledged in time.
+  case silence, unanswered
 }

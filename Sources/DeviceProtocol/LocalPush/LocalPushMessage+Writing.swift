@@ -13,6 +13,7 @@ extension LocalPushMessage {
     var object = ObjectWriter(&output)
     object.member("command", command.rawValue, &output)
     object.member("requestIdentifier", UInt64(identifier), &output)
+    if let sent { object.member("sentNs", UInt64(max(0, sent)), &output) }
     if let content {
       object.key("payload", &output)
       var payload = ObjectWriter(&output)

@@ -12,10 +12,14 @@ public struct LocalPushMessage: Sendable, Equatable {
   public var identifier: UInt32
   /// `nil` in an acknowledgement.
   public var content: Content?
+  /// When it was sent, in UNIX nanoseconds; `nil`: it does not say. A member that apnscope adds, and others ignore.
+  public var sent: Int64?
 
   /// Makes a request.
-  public init(request identifier: UInt32, _ content: Content) {
-    (command, self.identifier, self.content) = (.request, identifier, content)
+  ///
+  /// - Parameter sent: when it is sent, in UNIX nanoseconds from 0 on; `nil`: it does not say.
+  public init(request identifier: UInt32, _ content: Content, sent: Int64? = nil) {
+    (command, self.identifier, self.content, self.sent) = (.request, identifier, content, sent)
   }
 
   /// Makes the acknowledgement of a request.
@@ -51,6 +55,19 @@ public struct LocalPushMessage: Sendable, Equatable {
 
     public init(identifier: String, deviceName: String) {
       (self.identifier, self.deviceName) = (identifier, deviceName)
+    }
+
+    /// The user of a simulated device, the same one each time.
+    ///
+    /// - Parameter device: the number of the device in its population.
+    public init(device: UInt64) {
+      func digits(_ value: UInt64, _ count: Int) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
+      }
+      let (high, low) = (device >> 48, device & 0xffff_ffff_ffff)
+      identifier = "\(digits(high, 8))-0000-4000-8000-\(digits(low, 12))"
+      deviceName = "device \(device)"
     }
   }
 }

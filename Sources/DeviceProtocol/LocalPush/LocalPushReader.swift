@@ -25,7 +25,9 @@ public struct LocalPushReader: Sendable {
       guard command == .acknowledge else { throw .member("payload") }
       return LocalPushMessage(command, identifier, nil)
     }
-    return LocalPushMessage(command, identifier, try readPayload(body.extracting(range)))
+    var message = LocalPushMessage(command, identifier, try readPayload(body.extracting(range)))
+    message.sent = object.integer("sentNs", body).flatMap { $0 < 0 ? nil : Int64(exactly: $0) }
+    return message
   }
 
   private mutating func readPayload(_ text: RawSpan) throws(MessageError) -> LocalPushMessage.Content {

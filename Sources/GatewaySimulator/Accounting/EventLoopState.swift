@@ -27,8 +27,10 @@ final class EventLoopState {
   private var connections: [UInt64: any WatchedConnection] = [:]
   /// The connections of devices.
   private var devices: [UInt64: DeviceHandler] = [:]
+  private var localPush: [UInt64: LocalPushHandler] = [:]
   /// Reads the messages of all devices of the loop, and holds the one that is being written.
   var deviceMessages = DeviceMessageReader()
+  var localPushMessages = LocalPushReader()
   var deviceOutput = ByteWriter(capacity: 1 << 10)
   /// Called with each sweep.
   var onSweep: (() -> Void)?
@@ -60,6 +62,19 @@ final class EventLoopState {
   func addDevice(_ device: DeviceHandler, number: UInt64) { devices[number] = device }
   func removeDevice(number: UInt64) { devices[number] = nil }
 
+  func addLocalPush(_ device: LocalPushHandler, number: UInt64) { localPush[number] = device }
+  func removeLocalPush(number: UInt64) { localPush[number] = nil }
+
+  /// Carries out the orders of a mailbox. For a connection that has ended there is nothing to be done.
+  func deliver(_ mailbox: LocalPushMailbox) {
+    let orders = mailbox.take()
+    for (connection, order) in orders { localPush[connection]?.take(order) }
+    for (connection, _) in orders { localPush[connection]?.flush() }
+  }
+
+  /// Closes the connections of local push.
+  func closeLocalPush() { for connection in Array(localPush.values) { connection.leave() } }
+
   /// Sends the messages of a mailbox. A connection that has ended gets none; what it lacks is sent on the next one.
   func deliver(_ mailbox: DeviceMailbox) {
     let messages = mailbox.take()
@@ -88,6 +103,11 @@ final class EventLoopState {
     case .devices:
       tally.devices.connections += 1
       tally.devices.handshakeFailures += 1
+    case .localPush, .localPushControl:
+      shared.localPush?.use {
+        $0.noteConnection()
+        $0.noteFailedHandshake()
+      }
     case .feedback:
       tally.feedbackConnections += 1
       tally.feedbackHandshakeFailures += 1

@@ -26,8 +26,8 @@ struct BinarySending: SendingProtocol {
   mutating func collect(
     _ piece: SentLog.Piece, into batch: inout ConnectionBatch, room: Int, now: Int64, due: (_ taken: Int) -> DueTimes
   ) -> Int {
-    guard frames.numbers.places == nil else {
-      return collectOfTopic(piece, into: &batch, room: room, now: now, due: due)
+    guard frames.numbers.places == nil, !frames.workload.hasTimes else {
+      return collectOutOfLine(piece, into: &batch, room: room, now: now, due: due)
     }
     let (workload, part, parts) = (frames.workload, frames.numbers.first, frames.numbers.step)
     let isOnlyLong = frames.isOnlyLong
@@ -40,19 +40,29 @@ struct BinarySending: SendingProtocol {
       keep: { session.write($0.fault, identifier: $0.identifier, isOnlyLong: isOnlyLong) }, due: due)
   }
 
-  /// Out of line, so that runs without topics, whose numbers are evenly spaced, pay nothing for it.
+  /// Out of line, so that runs without topics, whose numbers are evenly spaced, and without times in payloads pay nothing
+  /// for it.
   @inline(never)
-  private mutating func collectOfTopic(
+  private mutating func collectOutOfLine(
     _ piece: SentLog.Piece, into batch: inout ConnectionBatch, room: Int, now: Int64, due: (_ taken: Int) -> DueTimes
   ) -> Int {
     let (workload, numbers, isOnlyLong) = (frames.workload, frames.numbers, frames.isOnlyLong)
-    return batch.collect(
+    var starts: [Int] = []
+    let taken = batch.collect(
       piece, room: room, now: now,
       encode: { offset, bytes in
+        let start = bytes.count
         let number = workload.number(of: numbers.number(piece.index + offset))
-        return (fault: workload.encode(number, into: &bytes), identifier: Workload.identifier(of: number))
+        return (
+          fault: workload.encode(number, into: &bytes), identifier: Workload.identifier(of: number), start: start
+        )
       },
-      keep: { session.write($0.fault, identifier: $0.identifier, isOnlyLong: isOnlyLong) }, due: due)
+      keep: {
+        session.write($0.fault, identifier: $0.identifier, isOnlyLong: isOnlyLong)
+        if workload.hasTimes { starts.append($0.start) }
+      }, due: due)
+    batch.noteStarts(starts)
+    return taken
   }
 
   mutating func receive(_ bytes: [UInt8]?, written: Int, at now: Int64) -> [SendingAnswer] {

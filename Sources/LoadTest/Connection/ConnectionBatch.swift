@@ -16,6 +16,8 @@ struct ConnectionBatch: ~Copyable {
   private(set) var count = 0
   /// When its first notification came, nanoseconds of the monotonic clock.
   private(set) var began: Int64 = 0
+  /// Where each notification begins, if their times are written into them later; empty otherwise.
+  private var starts: [Int] = []
   /// The next notification would have made it longer than it may be.
   private var isOutOfRoom = false
 
@@ -60,8 +62,28 @@ struct ConnectionBatch: ~Copyable {
     return taken
   }
 
+  /// Notes where the notifications that were collected last begin.
+  mutating func noteStarts(_ more: [Int]) { starts += more }
+
+  /// Writes the times of all notifications into those of their payloads that have some.
+  ///
+  /// - Parameters:
+  ///   - written: UNIX nanoseconds.
+  ///   - due: returns when the notification at a place of a piece was due, in UNIX nanoseconds; 0: it is not known.
+  mutating func stamp(written: Int64, due: (SentLog.Piece, DueTimes, _ place: Int) -> Int64) {
+    var first = 0
+    for (piece, times) in pieces {
+      for place in 0..<piece.count where first + place < starts.count {
+        let end = first + place + 1 < starts.count ? starts[first + place + 1] : bytes.count
+        bytes.stamp(starts[first + place]..<end, due: due(piece, times, place), written: written)
+      }
+      first += piece.count
+    }
+  }
+
   mutating func removeAll() {
     bytes.removeAll()
+    starts.removeAll(keepingCapacity: true)
     pieces.removeAll(keepingCapacity: true)
     count = 0
     isOutOfRoom = false

@@ -171,6 +171,7 @@ final class ProviderConnection {
     let now = runner.clock()
     link.hasLingered = reason == .linger
     runner.passTime(now)
+    if runner.workload.hasTimes { runner.stamp(&batch, at: now) }
     for (piece, due) in batch.pieces {
       var written = piece
       written.due = nil

@@ -298,6 +298,9 @@ extension LoopMachine {
     }
   }
 
+  /// When a notification was due first; `nil` without a schedule, and in a random one.
+  func firstDue(of index: Int) -> Int64? { timetable?.due(1, from: index)?.first }
+
   /// When the first `count` of a piece that was taken before were due.
   func due(_ count: Int, of piece: SentLog.Piece, _ now: Int64) -> DueTimes {
     timetable?.due(count, of: piece, now) ?? DueTimes(piece.due ?? now)

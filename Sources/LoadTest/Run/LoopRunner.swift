@@ -34,6 +34,8 @@ final class LoopRunner {
   /// Index of the next address to try; increases without wrapping.
   var addressIndex = 0
 
+  /// The time of day when the loop was made, less the monotonic clock: clocks that are set later change no stamps.
+  private let dayOfClock: Int64
   private var turn = 0
   private var isPumping = false
   private var isPumpScheduled = false
@@ -48,6 +50,7 @@ final class LoopRunner {
     self.loop = loop
     self.share = share
     self.environment = environment
+    dayOfClock = WallClock.system.nanoseconds() - environment.clock()
     machine = LoopMachine(.init(plan, share, jitter: environment.jitter), at: environment.clock())
     listed = ListedTokens(limit: 0)
     books = LoopBooks(timelineLimit: (max(0, plan.timelineLimit) - share.part + share.parts - 1) / share.parts)
@@ -212,6 +215,20 @@ extension LoopRunner {
     guard records >= Self.burst else { return true }
     comeBack()
     return false
+  }
+
+  /// Writes the times into the payloads of a batch that is written now.
+  ///
+  /// What is sent again was due when it was due first, which only an evenly spaced schedule tells: then the content of a
+  /// notification is the same each time but for when it was written.
+  func stamp(_ batch: inout ConnectionBatch, at now: Int64) {
+    batch.stamp(written: now + dayOfClock) { piece, due, place in
+      if let first = machine.firstDue(of: piece.index + place) { return first + dayOfClock }
+      guard piece.attempt == 0 else { return 0 }
+      guard piece.count > 1 else { return due.first + dayOfClock }
+      let part = Double(place) / Double(piece.count - 1)
+      return due.first + Int64(Double(due.last - due.first) * part) + dayOfClock
+    }
   }
 
   /// Schedules another pass, because notifications are due and a connection has room: until then, delays are this

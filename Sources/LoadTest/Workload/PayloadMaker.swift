@@ -15,6 +15,8 @@ struct PayloadMaker: Sendable {
     case text([UInt8])
     case index
     case random(Int)
+    /// Digits that are replaced when the notification is written.
+    case time(StampTime)
   }
 
   private enum Source: Sendable {
@@ -36,6 +38,8 @@ struct PayloadMaker: Sendable {
   let isOfLetters: Bool
   /// Payloads may need a priority.
   private let hasPriorities: Bool
+  /// Payloads have times in them that are known only when they are written.
+  let hasTimes: Bool
   /// Most bytes of a payload.
   let longestSize: Int
   /// Places in the filler at which a payload may begin, and after which it begins again.
@@ -67,6 +71,7 @@ struct PayloadMaker: Sendable {
         case .text(let bytes): length += bytes.count
         case .index: indexes += 1
         case .random(let count): length += count
+        case .time: length += PushStamp.digits
         }
       }
       guard length + indexes > 0 else { throw Workload.PlanError("the template makes empty payloads") }
@@ -91,6 +96,10 @@ struct PayloadMaker: Sendable {
     }
     self.sizes = try WeightedChoice(sizes, "payload sizes")
     isOfLetters = if case .letters = source { true } else { false }
+    hasTimes =
+      if case .template(let pieces, _, _) = source {
+        pieces.contains { if case .time = $0 { true } else { false } }
+      } else { false }
     hasPriorities =
       switch source {
       case .letters, .template: false
@@ -162,6 +171,7 @@ struct PayloadMaker: Sendable {
       switch piece {
       case .text(let bytes): output.write(bytes.rawBytes)
       case .index: output.write(decimal: number)
+      case .time(let time): output.write(time.digits.rawBytes)
       case .random(let count):
         var left = count
         while left > 0 {
@@ -193,6 +203,9 @@ extension PayloadMaker {
   private static func pieces(of template: String, start: Int) throws(Workload.PlanError) -> [Piece] {
     var pieces: [Piece] = []
     var text: [UInt8] = []
+    for time in StampTime.allCases where template.contains(time.placeholder) {
+      throw Workload.PlanError("the template has the number \(time.placeholder), which stands for {\(time.rawValue)}")
+    }
     var rest = Array(template.utf8)[...]
     while let byte = rest.popFirst() {
       // JSON is full of braces: one that opens no placeholder is itself. Placeholders are short.
@@ -218,6 +231,7 @@ extension PayloadMaker {
   private static func placeholder(_ name: String, start: Int) throws(Workload.PlanError) -> Piece? {
     if name == "index" { return .index }
     if name == "time" { return .text(Array(String(start).utf8)) }
+    if let time = StampTime(rawValue: name) { return .time(time) }
     let digits = name.dropFirst("random:".count)
     guard name.hasPrefix("random:"), !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
     guard let count = Int(digits), (0...4_096).contains(count) else {

@@ -111,6 +111,9 @@ public final class Workload: Sendable {
     return faults.draw(NotificationRandom(of: number, drawKey)[.fault])
   }
 
+  /// Whether payloads have times in them that are known only when they are written.
+  var hasTimes: Bool { replay == nil && payloads.hasTimes }
+
   /// Whether some notifications have tokens of lengths that a gateway may refuse.
   var hasBadTokenSizes: Bool {
     replay?.hasUnusualTokenSizes

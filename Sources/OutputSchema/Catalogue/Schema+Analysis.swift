@@ -22,6 +22,9 @@ extension Schema {
       "storms", .array(.object(stormForecast)),
       "How long connections that open at once take to be back: those that were asked for, otherwise those that were tried.",
       when: "there are any", since: "0.3"),
+    Field(
+      "devices", .object(deviceForecast), "When the last device has the campaign.",
+      when: "`--devices` was given with `--target`", since: "0.3"),
     Field("warnings", .array(.text), "Why numbers may be other than they seem, as sentences."),
   ]
 
@@ -146,6 +149,21 @@ extension Schema {
       "handshake_p99_us", .integer, "99th percentile of the trial's full handshakes.", unit: .microseconds,
       when: "`seconds` is there, with TLS"),
     Field("notes", .array(.text), "What the time does not show, or why there is none, as sentences."),
+  ]
+
+  private static let deviceForecast: [Field] = [
+    Field("notifications", .integer, "Notifications of the campaign."),
+    Field("offline_share", .number, "Share of the devices' time in which they were away.", unit: .share),
+    Field("away", .integer, "The part of `notifications` for devices that are away."),
+    Field("sending_s", .number, "To send the campaign.", unit: .seconds, when: "a rate passed"),
+    Field(
+      "receiving_s", .number, "For the connected devices to get it, at the highest rate at which the fleet did.",
+      unit: .seconds, when: "the fleet got anything"),
+    Field(
+      "last_connected_s", .number, "From the start to when the last connected device has it.", unit: .seconds,
+      when: "both of these are there"),
+    Field("basis", basis, "Evidence of `last_connected_s`.", when: "`last_connected_s` is there"),
+    Field("notes", .array(.text), "What the times do not show, or why there is none, as sentences."),
   ]
 
   private static let campaignPlan: [Field] = [

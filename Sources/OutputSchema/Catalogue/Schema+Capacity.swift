@@ -33,6 +33,9 @@ extension Schema {
       Field(
         "storms", .array(.integer), "Numbers of connections that open at once (`--storm`).",
         when: "`--storm` was given", since: "0.3"),
+      Field(
+        "devices", .object(measuredFleet), "The fleet of devices that tells when the last one has the campaign.",
+        when: "`--devices` was given", since: "0.3"),
       Field("campaign", .object(target), "The same in documents of schema 1.", until: "0.2"),
       Field("trials", .array(.object(trial)), "The trials in their order."),
       Field("analysis", .object(analysis), "Laws fitted to the trials, and the plan of the campaign."),
@@ -65,6 +68,18 @@ extension Schema {
   private static let range: [Field] = [
     Field("lower_per_s", .number, "Lower end of the range.", unit: .perSecond),
     Field("upper_per_s", .number, "Upper end.", unit: .perSecond, when: "a trial has shown how much is too much"),
+  ]
+
+  private static let measuredFleet: [Field] = [
+    Field("source", .text, "The name of its file."), Field("devices", .integer, "Its devices."),
+    Field(
+      "offline_share", .number, "Share of the devices' time in which they were not online.", unit: .share,
+      when: "the result has a course"),
+    Field("online", .integer, "Notifications that the gateway sent as it got them, to connected devices."),
+    Field("received_per_s", .number, "The most notifications that came in a second.", unit: .perSecond),
+    Field("online_us", .histogram, "To a connected device.", unit: .microseconds),
+    Field("is_from_due", .boolean, "Whether `online_us` is from when it was due, or from the gateway's read."),
+    Field("stored_us", .histogram, "From the gateway's read to a device that came back.", unit: .microseconds),
   ]
 
   private static let target: [Field] = [

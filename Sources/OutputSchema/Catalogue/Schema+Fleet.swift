@@ -30,6 +30,12 @@ extension Schema {
       Field("notifications", .object(notifications), "Notifications, each counted once.", of: .run),
       Field("latency", .object(latency), "Histograms of times; an hour and more count as an hour.", of: .run),
       Field(
+        "campaigns", .array(.object(campaign)),
+        "Notifications by the name of their campaign, which their payloads tell; those without one first.", of: .run),
+      Field(
+        "local_push", .object(localPush), "What only local push has.", of: .run, when: "`--local-push` was given",
+        since: "0.3"),
+      Field(
         "faults", .map(key: fault, value: .integer),
         "What the gateway did and must not do, by name; none is there for 0.",
         of: .run),
@@ -57,7 +63,8 @@ extension Schema {
         "connections": {"attempted": 1, "opened": 1, "failed": {}, "abandoned": 0, "closed": {"end": 1}},
         "registrations": {"asked": 1, "tokens": 1, "wrong_tokens": 0, "token_changes": 0, "refused": {}},
         "notifications": {
-          "received": 0, "online": 0, "stored": 0, "repeated": 0, "duplicates": 0, "acknowledgements": 0, "payload_bytes": 0
+          "received": 0, "online": 0, "stored": 0, "repeated": 0, "duplicates": 0, "acknowledgements": 0, "payload_bytes": 0,
+          "early": 0
         },
         "latency": {
           "online_us": {
@@ -69,6 +76,34 @@ extension Schema {
           "repeated_us": {
             "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
           },
+          "from_due": {
+            "online_us": {
+              "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0,
+              "counts": []
+            },
+            "stored_us": {
+              "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0,
+              "counts": []
+            },
+            "repeated_us": {
+              "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0,
+              "counts": []
+            }
+          },
+          "from_written": {
+            "online_us": {
+              "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0,
+              "counts": []
+            },
+            "stored_us": {
+              "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0,
+              "counts": []
+            },
+            "repeated_us": {
+              "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0,
+              "counts": []
+            }
+          },
           "connect_us": {
             "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
           },
@@ -76,7 +111,7 @@ extension Schema {
             "unit": "us", "count": 0, "min": 0, "mean": 0, "p50": 0, "p90": 0, "p99": 0, "p999": 0, "max": 0, "counts": []
           }
         },
-        "faults": {}, "storms": [],
+        "campaigns": [], "faults": {}, "storms": [],
         "timeline": {"period_s": 1, "samples": [{"time": 1767323045, "online_s": 1, "opened": 1, "received": 0}]},
         "resources": {"cpu_user_s": 0, "cpu_system_s": 0, "max_rss_bytes": 0}, "warnings": []
       }
@@ -101,7 +136,9 @@ extension Schema {
     "left": "The device went, and said so.", "reset": "The device went without a word, by a reset.",
     "storm": "A storm took it.", "restored": "The device was restored.", "end": "The run ended.",
     "gateway_offline": "The gateway said that it closes the connection.",
-    "refused": "The gateway refused what the device needs.", "peer_fin": "The gateway closed it.",
+    "refused": "The gateway refused what the device needs.", "silence": "The device heard nothing for `--silence`.",
+    "unanswered": "The device's request was not acknowledged within `--request-timeout`.",
+    "peer_fin": "The gateway closed it.",
     "peer_rst": "The gateway reset it, or the network broke.", "message": "The gateway's bytes are no messages.",
     "memory": "Unfinished messages took more than `--max-buffered`.", "error": "TLS or the system failed.",
   ])
@@ -133,6 +170,31 @@ extension Schema {
     Field("duplicates", .integer, "Notifications whose sequence was not above the last one."),
     Field("acknowledgements", .integer, "Acknowledgements, each of one or more notifications."),
     Field("payload_bytes", .integer, "Payloads of `received`.", unit: .bytes),
+    Field(
+      "early", .integer,
+      "The part of `received` that tells a time after the one at which it came: the clocks of two machines differ, and latencies are wrong."
+    ),
+  ]
+
+  private static let localPush: [Field] = [
+    Field("joins", .map(key: .text, value: .integer), "Joinings of each `--network`, on which the extension runs."),
+    Field("joins_elsewhere", .integer, "Joinings of other networks."),
+    Field("registrations", .integer, "Users that were sent to the server, one a connection."),
+    Field("registered", .integer, "The part of `registrations` that was acknowledged."),
+    Field("timed_out", .integer, "The part of `registrations` that was not acknowledged in time."),
+    Field("texts", .integer, "Texts: a part of `notifications.received`, which has `invitations` besides."),
+    Field("invitations", .integer, "Invitations to calls."),
+    Field("missed_calls", .integer, "The part of `invitations` that came later than `--call-time` after it was sent."),
+    Field("heartbeats", .integer, "Heartbeats of the server."),
+    Field("other_requests", .integer, "Requests of other kinds."),
+    Field(
+      "untimed", .integer,
+      "The part of texts and invitations that does not say when it was sent, and is in no histogram."),
+    Field("acknowledgements", .integer, "Acknowledgements of requests of all kinds."),
+    Field(
+      "invitation_us", .histogram,
+      "From the server's sending of an invitation to the device; it is in `online_us`, too.",
+      unit: .microseconds),
   ]
 
   private static let latency: [Field] = [
@@ -140,11 +202,40 @@ extension Schema {
     Field("stored_us", .histogram, "The same of `stored`.", unit: .microseconds),
     Field("repeated_us", .histogram, "The same of `repeated`.", unit: .microseconds),
     Field(
+      "from_due", .object(paths), "From when it was due, of notifications whose payloads tell it (`load --stamp`)."),
+    Field("from_written", .object(paths), "From when it was written, of notifications whose payloads tell it."),
+    Field(
       "connect_us", .histogram, "From the attempt to connect to when the connection could be written to.",
       unit: .microseconds),
     Field(
       "ready_us", .histogram, "From the attempt to connect to when the device said that it is online.",
       unit: .microseconds),
+  ]
+
+  private static let paths: [Field] = [
+    Field("online_us", .histogram, "To the device, of `online`.", unit: .microseconds),
+    Field("stored_us", .histogram, "The same of `stored`.", unit: .microseconds),
+    Field("repeated_us", .histogram, "The same of `repeated`.", unit: .microseconds),
+  ]
+
+  private static let campaign: [Field] = [
+    Field("name", .text, "Its name; `other` are those beyond the first 100.", when: "the payloads tell one"),
+    Field("received", .integer, "Notifications that devices received."),
+    Field(
+      "online", .integer, "The part of `received` that the gateway sent as soon as it came: the device was connected."),
+    Field("dated", .integer, "The part of `received` whose payload tells when it was due."),
+    Field(
+      "first_due_ns", .integer, "When the first one was due, in UNIX nanoseconds.",
+      when: "any tells"),
+    Field(
+      "first_sent_ns", .integer, "When the gateway read the first one, in UNIX nanoseconds.",
+      when: "any came"),
+    Field(
+      "last_online_ns", .integer, "When the last one of `online` came, in UNIX nanoseconds.",
+      when: "any came"),
+    Field(
+      "last_ns", .integer, "When the last one of `received` came, in UNIX nanoseconds.",
+      when: "any came"),
   ]
 
   private static let storm: [Field] = [

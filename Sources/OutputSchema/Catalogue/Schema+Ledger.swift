@@ -31,6 +31,9 @@ extension Schema {
         "http2", .object(http2), "What only the HTTP/2 provider API has.", of: .run, when: "`--http2` was given",
         since: "0.3"),
       Field("devices", .object(devices), "Accepted notifications by their delivery.", of: .run),
+      Field(
+        "local_push", .object(localPush), "The server of local push connectivity.", of: .run,
+        when: "`--local-push` or `--local-push-control` was given", since: "0.3"),
       Field("feedback", .object(feedback), "Connections to the feedback service and its tuples.", of: .run),
       Field(
         "records",
@@ -192,6 +195,15 @@ extension Schema {
     Field("online", .integer, "The part of `registered` whose device was connected at the end."),
     Field("sent", .integer, "Notifications that were sent to devices, those that were sent again included."),
     Field("repeated", .integer, "The part of `sent` that was sent before, on a connection that ended."),
+    Field("accepted", .integer, "The part of `gateway.accepted` that was for registered devices."),
+    Field("acknowledged", .integer, "The part of `devices.delivered` that was for registered devices."),
+    Field(
+      "coalesced_ms", .histogram,
+      "From when a notification for a registered device was read to when it was replaced by a later one.",
+      unit: .milliseconds, when: "the gateway had devices"),
+    Field(
+      "expired_ms", .histogram, "From when a notification for a registered device was read to when it expired.",
+      unit: .milliseconds, when: "the gateway had devices"),
     Field("unacknowledged", .integer, "The part of `devices.stored` that was sent and not acknowledged."),
     Field(
       "restored", .integer,
@@ -199,6 +211,49 @@ extension Schema {
     Field("unkept", .integer, "Notifications that could not be kept, and were not accepted for that reason."),
     Field("malformed", .integer, "Messages of devices that could not be read; each ended its connection."),
     Field("refused", .map(key: .text, value: .integer), "Requests of devices that were refused, by reason."),
+  ]
+
+  private static let localPush: [Field] = [
+    Field("connections", .integer, "TCP connections to both channels."),
+    Field("handshake_failures", .integer, "The part of `connections` that ended before its handshake was completed."),
+    Field(
+      "registered", .map(key: .text, value: .integer),
+      "Connections on which a user has registered, by channel: `notification`, `control`."),
+    Field("here", .integer, "Users who had a notification channel at the end."),
+    Field(
+      "refused", .map(key: .text, value: .integer),
+      "Connections that the server has ended, by reason: `unregistered` (something else than a user came first), `user` (another one than before, or its identifier or name is too long), `replaced` (the user has connected anew)."
+    ),
+    Field("malformed", .integer, "Connections that ended because of bytes that are no message."),
+    Field(
+      "requests", .map(key: .text, value: .integer), "Requests of devices by content; each was acknowledged."),
+    Field(
+      "sources", .map(key: .text, value: .integer),
+      "Messages for users by where they come from: `device`, `control` (the endpoint), `file`, `rate`. The sum of `offered` of texts, invitations and call actions."
+    ),
+    Field("texts", .object(localPushRequests), "Texts for users."),
+    Field("invitations", .object(localPushRequests), "Invitations to calls."),
+    Field("call_actions", .object(localPushRequests), "Actions in calls, on the control channel."),
+    Field("heartbeats", .object(localPushRequests), "Heartbeats on the notification channel."),
+    Field("directories", .object(localPushRequests), "Who is here, on the control channel."),
+    Field(
+      "stray_acknowledgements", .integer,
+      "Acknowledgements that nobody awaited, because the request had timed out or never was."),
+    Field("silenced_connections", .integer, "Connections that a fault has made the server silent on."),
+    Field("restarts", .integer, "Restarts of the server."),
+  ]
+
+  /// Requests of one kind.
+  private static let localPushRequests: [Field] = [
+    Field("offered", .integer, "All: `sent` + `absent` + `overloaded` + `silenced`."),
+    Field("sent", .integer, "`acknowledged` + `timed_out` + `lost` + `unacknowledged`."),
+    Field("acknowledged", .integer, "Acknowledged in time."),
+    Field("timed_out", .integer, "Not acknowledged in time."),
+    Field("lost", .integer, "Not acknowledged when the connection ended; the device may have them."),
+    Field("unacknowledged", .integer, "Those whose time was not over at the end."),
+    Field("absent", .integer, "Not sent, because the user had no connection of the channel."),
+    Field("overloaded", .integer, "Not sent, because too many requests on the connection were not acknowledged."),
+    Field("silenced", .integer, "Not sent, because a fault has swallowed them."),
   ]
 
   private static let feedback: [Field] = [

@@ -103,13 +103,15 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
   /// How long connections take to be back when all open at once: of the numbers that were asked for, otherwise of
   /// those that were tried; `nil` when neither was.
   public private(set) var storms: [StormForecast]?
+  /// When the last user has the campaign; `nil` without a campaign, or a fleet of devices.
+  public private(set) var devices: DeviceForecast?
   /// Sentences about what makes the conclusions doubtful.
   public private(set) var warnings: [String] = []
 
   private enum CodingKeys: String, CodingKey {
     case contradiction, scalability, goodput, batching
     case plan = "campaign"
-    case demand, storms, warnings
+    case demand, storms, devices, warnings
   }
 
   /// Computes all conclusions from the document's trials.
@@ -122,6 +124,7 @@ public struct CapacityAnalysis: Sendable, Equatable, Encodable {
     plan = CampaignPlan(document, self)
     let storms = StormForecast.all(of: document)
     if !storms.isEmpty { self.storms = storms }
+    devices = DeviceForecast(document, plan)
     findContradiction(document, free)
     let voids = trials.count { $0.verdict == .void && !$0.wasInterrupted }
     if voids > 0 {

@@ -13,6 +13,7 @@ extension CapacityDocument {
     var sections = [answer(analysis)]
     if let section = demandSection(analysis) { sections.append(section) }
     if let section = stormSection(analysis) { sections.append(section) }
+    if let devices, let forecast = analysis.devices { sections.append(forecast.section(devices)) }
     sections.append(search)
     if let section = connectionsSection(analysis) { sections.append(section) }
     if let section = errorsSection(analysis) { sections.append(section) }

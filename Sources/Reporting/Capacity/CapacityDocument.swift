@@ -77,6 +77,8 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
   public var demand: Demand?
   /// The numbers of connections whose reopening at once is asked for; `nil`: none are.
   public var storms: [Int]?
+  /// The fleet of devices that tells when the last user has the campaign; `nil`: none does.
+  public var devices: MeasuredFleet?
   /// The trials, in order: the search's, then the sweeps'.
   public var trials: [CapacityTrial] = []
 
@@ -91,7 +93,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
 
   private enum CodingKeys: String, CodingKey {
     case schema, kind, started, ended, environment, plan, settings, ending, sustainedPerS, sustainedRange, connections
-    case target, demand, storms, trials
+    case target, demand, storms, devices, trials
   }
 
   private enum EarlierKey: String, CodingKey { case campaign }
@@ -117,6 +119,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
       ?? earlier.decodeIfPresent(Target.self, forKey: .campaign)
     demand = try container.decodeIfPresent(Demand.self, forKey: .demand)
     storms = try container.decodeIfPresent([Int].self, forKey: .storms)
+    devices = try container.decodeIfPresent(MeasuredFleet.self, forKey: .devices)
     trials = try container.decode([CapacityTrial].self, forKey: .trials)
   }
 
@@ -136,6 +139,7 @@ public struct CapacityDocument: Sendable, Equatable, Codable {
     try container.encodeIfPresent(target, forKey: .target)
     try container.encodeIfPresent(demand, forKey: .demand)
     try container.encodeIfPresent(storms, forKey: .storms)
+    try container.encodeIfPresent(devices, forKey: .devices)
     try container.encode(trials, forKey: .trials)
     var more = encoder.container(keyedBy: AnalysisKey.self)
     try more.encode(CapacityAnalysis(self), forKey: .analysis)

@@ -45,6 +45,11 @@ package enum ResultDocument {
     try read(path, kind: Ledger().kind, schema: Ledger().schema)
   }
 
+  /// Reads the result of a fleet of devices.
+  package static func readFleet(_ path: String) throws(DocumentFailure) -> FleetResult {
+    try read(path, kind: FleetResult().kind, schema: FleetResult().schema)
+  }
+
   /// Reads the result of a search for a capacity.
   package static func readCapacity(_ path: String) throws(DocumentFailure) -> CapacityDocument {
     try read(path, kind: CapacityDocument().kind, schema: CapacityDocument().schema, oldest: 1)

@@ -12,6 +12,7 @@ package struct CapacitySummary: Sendable {
     lines += Self.unanswered(document, analysis)
     if let demand = document.demand, let forecast = analysis.demand { lines += Self.demand(demand, forecast) }
     lines += (analysis.storms ?? []).map(Self.storm)
+    if let forecast = analysis.devices { lines.append("devices        \(forecast.sentence)") }
     lines += Self.laws(analysis)
     if let plan = analysis.plan, plan.cases.count > 1 { lines += aligned(Self.cases(plan)) }
     if let law = analysis.batching { lines.append(Self.batches(law)) }
@@ -22,7 +23,8 @@ package struct CapacitySummary: Sendable {
     let storms = (analysis.storms ?? []).flatMap { storm in
       storm.notes.map { "\(grouped(storm.connections)) at once: \($0)" }
     }
-    let notes = (analysis.plan?.notes ?? []) + (analysis.demand?.notes ?? []) + storms
+    let devices = (analysis.devices?.notes ?? []).map { "devices: \($0)" }
+    let notes = (analysis.plan?.notes ?? []) + (analysis.demand?.notes ?? []) + storms + devices
     // Some of them have words of a file.
     lines += (analysis.warnings + notes).map { "! \(ControlCharacters.escaped($0))" }
     text = lines.joined(separator: "\n")

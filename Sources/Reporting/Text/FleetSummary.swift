@@ -5,8 +5,10 @@ package struct FleetSummary: Sendable {
   package let text: String
 
   package init(_ result: FleetResult) {
-    text = (Self.counts(result) + Self.times(result) + Self.storms(result) + Self.checks(result)).joined(
-      separator: "\n")
+    text =
+      (Self.counts(result) + Self.times(result) + Self.campaigns(result) + Self.storms(result) + Self.checks(result))
+      .joined(
+        separator: "\n")
   }
 
   private static func counts(_ result: FleetResult) -> [String] {
@@ -17,13 +19,25 @@ package struct FleetSummary: Sendable {
       "connections    \(grouped(connections.opened)) opened, \(grouped(connections.failures)) failed\(list(connections.failed, in: " (", ")"))\(connections.abandoned > 0 ? ", \(grouped(connections.abandoned)) abandoned" : ""); closed: \(list(connections.closed.byName))",
       "tokens         \(grouped(registrations.tokens)) of \(grouped(registrations.asked)) that were asked for, \(grouped(registrations.wrongTokens)) wrong, \(grouped(registrations.tokenChanges)) changed\(list(registrations.refused, in: "; refused: ", ""))",
       "notifications  \(grouped(notifications.received)) received = \(grouped(notifications.online)) online + \(grouped(notifications.stored)) stored + \(grouped(notifications.repeated)) repeated; \(counted(notifications.acknowledgements, "acknowledgement"))",
-      "last received  \(result.lastReceived ?? "-")",
+    ] + localPush(result) + [
+      "last received  \(result.lastReceived ?? "-")"
+    ]
+  }
+
+  private static func localPush(_ result: FleetResult) -> [String] {
+    guard let push = result.localPush else { return [] }
+    let joins = push.joins.isEmpty ? "" : "; joined: \(list(push.joins)), elsewhere \(grouped(push.joinsElsewhere))"
+    return [
+      "local push     \(grouped(push.registered)) of \(counted(push.registrations, "registration")) acknowledged; \(counted(push.texts, "text")), \(counted(push.invitations, "invitation")) (\(grouped(push.missedCalls)) missed), \(counted(push.heartbeats, "heartbeat"))\(joins)"
     ]
   }
 
   private static func times(_ result: FleetResult) -> [String] {
     let latency = result.latency
     let rows = [
+      ("due, online", latency.fromDue.onlineUs), ("due, stored", latency.fromDue.storedUs),
+      ("due, repeated", latency.fromDue.repeatedUs), ("write, online", latency.fromWritten.onlineUs),
+      ("write, stored", latency.fromWritten.storedUs), ("write, repeated", latency.fromWritten.repeatedUs),
       ("online", latency.onlineUs), ("stored", latency.storedUs), ("repeated", latency.repeatedUs),
       ("connect", latency.connectUs), ("ready", latency.readyUs),
     ].compactMap { name, histogram -> String? in
@@ -35,6 +49,24 @@ package struct FleetSummary: Sendable {
     return (rows.isEmpty ? [] : [row("", ["p50", "p99", "p99.9", "max"])] + rows) + [
       "resources      \(tenths(resources.cpuUserS + resources.cpuSystemS)) of processor time, \(resources.maxRssBytes >> 20) MiB"
     ]
+  }
+
+  private static func campaigns(_ result: FleetResult) -> [String] {
+    let most = 20
+    let lines = result.campaigns.prefix(most).compactMap { campaign -> String? in
+      guard let all = campaign.lastS else { return nil }
+      let name = campaign.name.map { "\($0): " } ?? ""
+      let online = campaign.lastOnlineS.map {
+        "the last of \(grouped(campaign.online)) for connected devices came after \(tenths($0))"
+      }
+      let rest =
+        campaign.received > campaign.online
+        ? "the last of all \(grouped(campaign.received)) after \(tenths(all))" : nil
+      let since = campaign.dated == campaign.received ? "since the first was due" : "since the gateway read the first"
+      return "campaign       \(name)\([online, rest].compactMap { $0 }.joined(separator: ", ")), \(since)"
+    }
+    let more = result.campaigns.count - most
+    return lines + (more > 0 ? ["campaign       and \(grouped(more)) more"] : [])
   }
 
   private static func storms(_ result: FleetResult) -> [String] {

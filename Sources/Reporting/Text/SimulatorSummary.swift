@@ -32,6 +32,7 @@ package struct SimulatorSummary: Sendable {
       if channel.restored > 0 { deviceChannel += ", \(grouped(channel.restored)) restored" }
       if channel.unkept > 0 { deviceChannel += ", \(grouped(channel.unkept)) not kept" }
     }
+    if let served = ledger.localPush { deviceChannel += Self.text(served) }
     var payloads = ""
     if let judged = ledger.payloads, !judged.kinds.isEmpty {
       func list(_ counts: [String: Int]) -> String {
@@ -55,5 +56,14 @@ package struct SimulatorSummary: Sendable {
       connections    \(grouped(gateway.connections)), \(grouped(gateway.resumed)) resumed, \(grouped(gateway.handshakeFailures)) failed handshakes, \(grouped(gateway.refused)) refused, \(grouped(gateway.binary.incomplete)) ended inside a frame
       feedback       \(grouped(feedback.connections)) connections, \(grouped(feedback.tuplesSent)) tuples sent, \(grouped(feedback.waiting)) waiting\(feedback.lost > 0 ? ", \(grouped(feedback.lost)) lost" : "")\(http2)\(records)\(verdict)
       """
+  }
+
+  private static func text(_ served: Ledger.LocalPush) -> String {
+    var messages = served.texts
+    messages.add(served.invitations)
+    messages.add(served.callActions)
+    let beats = served.heartbeats
+    return
+      "\nlocal push     \(grouped(served.connections)) connections, \(grouped(served.here)) users here; \(grouped(messages.offered)) messages = \(grouped(messages.acknowledged)) acknowledged + \(grouped(messages.timedOut)) timed out + \(grouped(messages.lost)) lost + \(grouped(messages.unacknowledged)) not acknowledged yet + \(grouped(messages.absent)) absent + \(grouped(messages.overloaded)) overloaded + \(grouped(messages.silenced)) silenced; \(grouped(beats.sent)) heartbeats, \(grouped(beats.acknowledged)) acknowledged"
   }
 }

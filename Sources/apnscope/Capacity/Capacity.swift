@@ -31,7 +31,7 @@ struct Capacity: AsyncParsableCommand {
       peak is not above the range of the sustained rate. A recording shows what was sent, not what was due: a sender that \
       its gateway slowed down shows less. --storm opens that many connections at once, with full handshakes, as after a \
       restart of the gateway: how long until all are back. 'apnscope report capacity.json' answers --target, --within, \
-      --demand and --storm from the document, without another search.
+      --demand, --storm and --devices from the document, without another search.
 
       With --trial-command every trial is a command, which starts the load where it likes: on many machines by srun, mpirun \
       or kubectl. It runs in a process group of its own, with these variables:

@@ -58,13 +58,19 @@ struct CapacityQuestions: ParsableArguments {
       valueName: "counts"), transform: CountList.parse)
   var storm: CountList?
 
+  @Option(
+    help: ArgumentHelp(
+      "A result of 'apnscope devices': when the last device has the campaign of --target, and which share is away.",
+      valueName: "fleet.json"), completion: .file(extensions: ["json"]))
+  var devices: String?
+
   @Option(help: ArgumentHelp("Most steps of a demand; a longer one is refused.", valueName: "count"))
   var maxDemandSteps = Demand.defaultMaximumSteps
 
-  var isEmpty: Bool { count == nil && within == nil && demand == nil && storm == nil }
+  var isEmpty: Bool { count == nil && within == nil && demand == nil && storm == nil && devices == nil }
 
   /// The files that are read for the questions.
-  var files: [String] { demand.map { [$0.file] } ?? [] }
+  var files: [String] { [demand?.file, devices].compactMap { $0 } }
 
   func validate() throws {
     if let count, count.value < 1 { throw ValidationError("--target must be at least 1 (got \(count.value)).") }
@@ -82,6 +88,13 @@ struct CapacityQuestions: ParsableArguments {
     }
     if let demand { document.demand = try demand.read(maximumSteps: maxDemandSteps) }
     if let storm { document.storms = storm.values }
+    if let devices {
+      guard document.target != nil else {
+        throw ValidationError("--devices needs --target: the campaign whose last device is asked for.")
+      }
+      document.devices = MeasuredFleet(
+        try complaining { try ResultDocument.readFleet(devices) }, source: devices)
+    }
   }
 }
 

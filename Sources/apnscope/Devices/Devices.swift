@@ -28,6 +28,11 @@ struct Devices: AsyncParsableCommand {
       by half. Tokens, sequences and generations are kept over connections. Sequences of an app only grow, so a sequence \
       that is not above the last one is a duplicate: the gateway has delivered a notification twice, which is an error.
 
+      With --local-push devices are extensions where there is no internet: while they are on a --network they keep a connection \
+      to the provider's own server, register their user, and acknowledge what comes. One that has heard nothing for \
+      --silence gives up and tries again. Being online is being on a Wi-Fi network, drawn anew at each joining. \
+      Documentation/local-push.md has the protocol, and what is an assumption.
+
       Notifications come by one of three paths: online (sent as soon as the gateway had it), stored (it waited there), and \
       repeated (it was sent on an earlier connection that ended before it was acknowledged). --received has a line for each, so \
       that the books of a load, a gateway and devices can be compared one by one.
@@ -47,6 +52,8 @@ struct Devices: AsyncParsableCommand {
         apnscope devices --plain --offline 20s-40s:50% --restore 1%
         apnscope devices --plain --received got.jsonl --until-idle 10s
         apnscope devices --plain --count 20k --segment 2/4 -o part-2.json
+        apnscope devices --plain --local-push 127.0.0.1:2199 --count 1000
+        apnscope devices --plain --local-push :2199 --network ship,share=60%
 
       Exit codes: 0 done; 64 usage; 65 a certificate or schedule cannot be used; 66 cannot open a file; 69 no device was \
       ever online; 70 the books do not balance; 74 cannot write; 130 ended by a signal before --for or --until-idle (the result is written).
@@ -54,6 +61,7 @@ struct Devices: AsyncParsableCommand {
 
   @OptionGroup(title: "Where to") var target: FleetTargetOptions
   @OptionGroup(title: "Devices") var fleet: FleetOptions
+  @OptionGroup(title: "Local push") var localPush: LocalPushFleetOptions
   @OptionGroup(title: "Presence") var presence: PresenceOptions
   @OptionGroup(title: "Connections") var connections: FleetConnectionOptions
   @OptionGroup(title: "Result") var result: FleetResultOptions
@@ -62,6 +70,9 @@ struct Devices: AsyncParsableCommand {
   var dryRun = false
 
   func validate() throws {
+    if localPush.localPush != nil, result.received != nil {
+      throw ValidationError("--received has the notifications of the device channel; local push has none of them.")
+    }
     try refuseConflicts(
       reading: [target.ca, presence.schedule].compactMap { $0 },
       writing: [
@@ -78,6 +89,7 @@ struct Devices: AsyncParsableCommand {
     try fleet.apply(to: &plan)
     try presence.apply(to: &plan.presence)
     connections.apply(to: &plan)
+    localPush.apply(to: &plan)
     plan.duration = presence.duration?.duration
     plan.untilIdle = presence.untilIdle?.duration
     plan.limits.samples = result.timeline.value

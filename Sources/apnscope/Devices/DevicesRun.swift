@@ -59,7 +59,7 @@ struct DevicesRun {
         complain("does not hold: \(invariant.name) (\(invariant.detail))")
       }
       if status == ExitStatus.unavailable {
-        complain("\(command.target.gateway.address): \(result.warnings.first ?? "")")
+        complain("\(plan.gateway.host):\(plan.gateway.port): \(result.warnings.first ?? "")")
       }
       throw status
     }

@@ -10,7 +10,7 @@ extension FleetResult {
     func labelled(_ label: Metric.LabelName, _ counts: [String: Int]) -> [Metric.Sample] {
       counts.sorted { $0.key < $1.key }.map { .init(labels: [label: $0.key], .integer($0.value)) }
     }
-    return [
+    let metrics = [
       Metric(.gauge, "apnscope_devices_online", help: "Devices that are online.", .integer(devices.onlineAtEnd)),
       Metric(.gauge, "apnscope_devices_asked", help: "Devices of the fleet or segment.", .integer(devices.asked)),
       counter("apnscope_devices_restored_total", "Restores of devices.", devices.restored),
@@ -32,6 +32,23 @@ extension FleetResult {
       Metric(
         .counter, "apnscope_devices_faults_total", help: "What the gateway must not do.",
         samples: labelled("fault", faults)),
+    ]
+    guard let push = localPush else { return metrics }
+    return metrics + [
+      Metric(
+        .counter, "apnscope_devices_local_push_joins_total",
+        help: "Joinings of networks; those of other ones are \"\".",
+        samples: labelled("network", push.joins.merging(["": push.joinsElsewhere], uniquingKeysWith: +))),
+      Metric(
+        .counter, "apnscope_devices_local_push_requests_total", help: "Requests of the server.",
+        samples: labelled(
+          "kind",
+          [
+            "text": push.texts, "invite": push.invitations, "heartbeat": push.heartbeats, "other": push.otherRequests,
+          ])),
+      counter("apnscope_devices_local_push_acknowledgements_total", "Their acknowledgements.", push.acknowledgements),
+      counter("apnscope_devices_local_push_missed_calls_total", "Invitations that came too late.", push.missedCalls),
+      counter("apnscope_devices_local_push_registered_total", "Users that were acknowledged.", push.registered),
     ]
   }
 }

@@ -9,7 +9,17 @@ struct FleetSettings {
   /// - Parameter plan: the plan that results from the command.
   init(_ command: Devices, _ plan: FleetPlan) {
     let (target, fleet, presence, connections) = (command.target, command.fleet, command.presence, command.connections)
-    set("gateway", .text("\(target.gateway.address)"))
+    if let localPush = plan.localPush {
+      set("local_push", command.localPush.localPush.map { .text("\($0.address)") })
+      if !localPush.networks.isEmpty {
+        set("network", .list(localPush.networks.map { "\($0.name),share=\($0.share)" }))
+      }
+      set("silence", time(localPush.silence))
+      set("request_timeout", time(localPush.requestTimeout))
+      set("call_time", time(localPush.callTime))
+    } else {
+      set("gateway", .text("\(target.gateway.address)"))
+    }
     set("ca", target.ca.map { .text($0) })
     set("no_verify", .flag(target.noVerify))
     set("plain", .flag(target.plain))

@@ -60,7 +60,7 @@ struct FleetTargetOptions: ParsableArguments {
   ///
   /// Throws when an address is remote and not allowed; reports an error and throws an exit code when there is none.
   func lookUp(for plan: inout FleetPlan) throws {
-    let (host, port) = (gateway.address.host, gateway.address.port)
+    let (host, port) = (plan.gateway.host, plan.gateway.port)
     do {
       let addresses = try GatewayAddresses(host: host, port: port)
       if !allowRemote, let foreign = addresses.foreign {

@@ -42,9 +42,15 @@ struct WorkloadOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run; the rest is sent unchanged.",
+      "Payloads from a template instead: {index}, {random:N} and {time} stand for the notification's number, N letters, and the start of the run; {due_ns} and {written_ns} for when it was due and when it is written, in UNIX nanoseconds; the rest is sent unchanged.",
       valueName: "text"))
   var payloadTemplate: String?
+
+  @Flag(
+    help:
+      "Payloads that tell when they were due and written, so that 'apnscope devices' measures the latency from there. Short for --payload-template with a member \"apnscope\": see Documentation/devices.md."
+  )
+  var stamp = false
 
   @Option(
     help: ArgumentHelp(
@@ -85,14 +91,14 @@ struct WorkloadOptions: ParsableArguments {
   /// The options that describe made notifications.
   static let described = [
     "seed", "command", "tokens", "token-length", "token-file", "payload", "payload-from", "payload-template",
-    "payload-kind", "payload-file", "priority", "expiration", "faults",
+    "stamp", "payload-kind", "payload-file", "priority", "expiration", "faults",
   ]
 
   /// The names of the workload options that the user set.
   var given: [String] {
     let areGiven = [
       seed != nil, command != nil, tokens != nil, tokenLength != nil, tokenFile != nil, payload != nil,
-      payloadFrom != nil, payloadTemplate != nil, payloadKind != nil, payloadFile != nil, priority != nil,
+      payloadFrom != nil, payloadTemplate != nil, stamp, payloadKind != nil, payloadFile != nil, priority != nil,
       expiration != nil, faults != nil,
     ]
     return zip(Self.described, areGiven).filter(\.1).map(\.0)
@@ -100,11 +106,16 @@ struct WorkloadOptions: ParsableArguments {
 
   /// Options of which one excludes the others, by the option that decides: of a plan file the others are dropped then.
   static let alternatives = [
-    ("payload", ["payload-from", "payload-template", "payload-kind", "payload-file"]),
-    ("payload-from", ["payload-template", "payload-kind", "payload-file"]),
-    ("payload-template", ["payload-kind", "payload-file"]), ("payload-kind", ["payload-file"]),
+    ("payload", ["payload-from", "payload-template", "stamp", "payload-kind", "payload-file"]),
+    ("payload-from", ["payload-template", "stamp", "payload-kind", "payload-file"]),
+    ("payload-template", ["stamp", "payload-kind", "payload-file"]), ("stamp", ["payload-kind", "payload-file"]),
+    ("payload-kind", ["payload-file"]),
     ("token-file", ["tokens", "token-length"]),
   ]
+
+  /// What `--stamp` is short for.
+  private static let stamped =
+    #"{"aps":{"alert":"{random:40}"},"apnscope":{"due_ns":{due_ns},"written_ns":{written_ns}}}"#
 
   /// The files that are read.
   var files: [String] { [payloadFrom, tokenFile, payloadFile].compactMap { $0 } }
@@ -144,7 +155,7 @@ struct WorkloadOptions: ParsableArguments {
       plan.workload.payload = .listed(try PayloadList(contentsOf: payloadFile, for: plan.workload.commands))
     }
     if let payloadFrom, let mix = try PayloadSizes(contentsOf: payloadFrom).mix { plan.workload.payload = .sizes(mix) }
-    if let payloadTemplate { plan.workload.payload = .template(payloadTemplate) }
+    if let template = stamp ? Self.stamped : payloadTemplate { plan.workload.payload = .template(template) }
     if let payloadKind {
       let names = "kinds (\(Self.kinds.joined(separator: ", ")))"
       plan.workload.payload = .kinds(try read(payloadKind, "payload-kind", names) { PayloadKind(rawValue: $0) })

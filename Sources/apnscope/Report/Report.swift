@@ -13,7 +13,7 @@ struct Report: ParsableCommand {
       Writes into a folder: report.html, one page that needs nothing from elsewhere, light or dark like the reader's \
       system, for screens, phones and paper; it begins with the verdict and one picture, and its charts show values and \
       zoom by mouse, keys and touch (without scripts it has their numbers in tables); report.md with chart-1.svg, chart-2.svg …, for a Git host; and copies of the inputs \
-      (run.json, ledger.json, baseline.json, capacity.json; several ledgers are ledger-1.json, ledger-2.json …), so that \
+      (run.json, ledger.json, baseline.json, capacity.json, fleet.json; several ledgers are ledger-1.json, ledger-2.json …), so that \
       the report can be created again. The page ends with the command line that created it. The folder is created if it \
       does not exist; pages, charts and copies of an earlier report are replaced, but copies that this report does not \
       have stay, with a warning: they may be originals.
@@ -24,10 +24,14 @@ struct Report: ParsableCommand {
       a glossary.
 
       A result of 'apnscope capacity' shows: the answer, the trials of the search, the laws over connections, errors and \
-      batches with their checks, and every trial. --target, --within, --demand and --storm ask it other questions than \
+      batches with their checks, and every trial. --target, --within, --demand, --storm and --devices ask it other questions than \
       the search was made with, and are answered on standard output too, or only there without --output. Answers come \
       from the trials and their laws; each says whether it was measured or predicted, and where no trial proves one \
       there is none.
+
+      A result of 'apnscope devices' shows: when the devices had their notifications, by path and by campaign, devices and \
+      connections over time, storms, and how connections ended; with --ledger ('simulate --ledger') the books of both sides. \
+      --devices takes one to say when the last device has the campaign of a capacity.
 
       A ledger of 'apnscope simulate' shows what a provider did: the verdict in a sentence, expectations, what became of the \
       notifications, what the provider did after each error, how it sends, devices, feedback and payloads; with --records \
@@ -59,6 +63,7 @@ struct Report: ParsableCommand {
         apnscope report run.json --output nightly/
         apnscope report run.json --ledger sim.json --output nightly/
         apnscope report sim.json --records arrived.jsonl --output provider/
+        apnscope report fleet.json --ledger sim.json --output devices/
         apnscope report capacity.json --output capacity/
         apnscope report capacity.json --target 80M --within 10m
         apnscope report capacity.json --demand monday.json,factor=2
@@ -76,7 +81,7 @@ struct Report: ParsableCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "A result of 'apnscope load', 'merge' or 'capacity', a ledger of 'simulate', records of 'decode', or recordings; - is standard input.",
+      "A result of 'apnscope load', 'devices', 'merge' or 'capacity', a ledger of 'simulate', records of 'decode', or recordings; - is standard input.",
       valueName: "file"),
     completion: .file())
   var inputs: [String]
@@ -149,7 +154,8 @@ struct Report: ParsableCommand {
       throw ValidationError("Missing expected argument '--output <folder>'")
     }
     if format == .json, questions.isEmpty {
-      throw ValidationError("--format json is for answers about a capacity: give --target, --demand or --storm.")
+      throw ValidationError(
+        "--format json is for answers about a capacity: give --target, --demand, --storm or --devices.")
     }
     if format == .json, output != nil {
       throw ValidationError("--format json is for answers on standard output alone, without --output.")
@@ -168,7 +174,8 @@ struct Report: ParsableCommand {
   private func folder() throws -> String {
     guard let output, questions.isEmpty else {
       throw ValidationError(
-        "--target, --within, --demand and --storm are for a result of 'apnscope capacity'; \(input) is not one.")
+        "--target, --within, --demand, --storm and --devices are for a result of 'apnscope capacity'; \(input) is not one."
+      )
     }
     return output
   }
@@ -219,6 +226,7 @@ struct Report: ParsableCommand {
     case .load: try reportLoad(path)
     case .capacity: try reportCapacity(path)
     case .ledger: try reportProvider(path)
+    case .fleet: try reportFleet(path)
     case .records:
       try reportTrace(
         try TraceReading(
@@ -280,6 +288,22 @@ struct Report: ParsableCommand {
     let copies = paths.enumerated().map { (ReportFolder.ledger($0, of: paths.count), $1) }
     try ReportFolder(output).write(page, copying: copies)
     if let code = reading?.code, code != .success { throw code }
+  }
+
+  private func reportFleet(_ path: String) throws {
+    let output = try folder()
+    if baseline != nil {
+      throw ValidationError("--baseline needs a result of 'apnscope load'; \(input) is of devices.")
+    }
+    let report = FleetPage(
+      try ResultDocument.readFleet(path), ledger: Ledger.merging(try ledger.map { try ResultDocument.readLedger($0) }),
+      command: Self.command)
+    let copies = ledger.enumerated().map { (ReportFolder.ledger($0, of: ledger.count), $1) }
+    try ReportFolder(output).write(report.page, copying: [("fleet.json", path)] + copies)
+    if report.booksAgree == false {
+      complain("\(output): the books of both sides disagree; the report says where")
+      throw ExitStatus.brokenBooks
+    }
   }
 
   private func reportCapacity(_ path: String) throws {

@@ -57,7 +57,7 @@ struct ReportFolder {
   /// Warns about copies in the folder that are not inputs of this report. They stay: they may be the only copy of a
   /// measurement.
   private func nameStrangers(except own: [String]) {
-    var copies = ["run.json", "ledger.json", "baseline.json", "capacity.json"]
+    var copies = ["run.json", "ledger.json", "baseline.json", "capacity.json", "fleet.json"]
     var number = 0
     while Paths.exists(folder.path + Self.ledger(number, of: 2)) {
       copies.append(Self.ledger(number, of: 2))

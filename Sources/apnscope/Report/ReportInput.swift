@@ -7,6 +7,7 @@ enum ReportInput: String {
   case load = "a result of a load"
   case ledger = "a ledger"
   case capacity = "a result of a search for a capacity"
+  case fleet = "a result of devices"
   case records = "a file of records"
   /// Anything other than JSON; reading it reports errors.
   case recording = "not a result, perhaps a recording"
@@ -28,6 +29,7 @@ enum ReportInput: String {
     case "load": return .load
     case "simulate": return .ledger
     case "capacity": return .capacity
+    case "devices": return .fleet
     case let kind:
       complain("\(path): is a result of '\(kind)', which has no report")
       throw ExitStatus.damaged

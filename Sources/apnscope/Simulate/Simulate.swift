@@ -85,6 +85,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --http2 127.0.0.1:0 --plain --control 127.0.0.1:9103
         apnscope simulate --http2 127.0.0.1:0 --plain --records - --verdict
         apnscope simulate --http2 127.0.0.1:0 --plain --http2-fault refuse
+        apnscope simulate --plain --local-push 127.0.0.1:2199 --local-push-rate 10/s
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \
@@ -101,6 +102,7 @@ struct Simulate: AsyncParsableCommand {
   @OptionGroup(title: "Treatment of connections") var treatment: TreatmentOptions
   @OptionGroup(title: "Devices and feedback") var devices: DeviceOptions
   @OptionGroup(title: "Device channel") var channel: DeviceChannelOptions
+  @OptionGroup(title: "Local push") var localPush: LocalPushOptions
   @OptionGroup(title: "Books") var books: AccountingOptions
   @OptionGroup(title: "Verdict") var resends: ResendOption
   @OptionGroup(title: "Expectations") var expectations: ExpectationOptions
@@ -122,6 +124,7 @@ struct Simulate: AsyncParsableCommand {
     if settings == nil {
       try http2.requireCompanions()
       try channel.requireCompanions()
+      try localPush.requireCompanions()
       try books.requireCompanions()
       try web.requireWeb()
     }
@@ -143,13 +146,15 @@ struct Simulate: AsyncParsableCommand {
     }
     try merged.http2.requireCompanions()
     try merged.channel.requireCompanions()
+    try merged.localPush.requireCompanions()
     try merged.checkFiles(settings: settings)
     try await SimulatorRun(merged).run()
   }
 
   private func checkFiles(settings: String?) throws {
     try refuseConflicts(
-      reading: [tls.identity, settings, devices.devicesFile].compactMap { $0 } + http2.files,
+      reading: [tls.identity, settings, devices.devicesFile, localPush.localPushMessages].compactMap { $0 }
+        + http2.files,
       writing: [
         ("--ledger", books.ledger), ("--history", books.history), ("--log", books.log),
         ("--records", OutputFile.file(books.records)),
@@ -179,6 +184,7 @@ struct Simulate: AsyncParsableCommand {
     try devices.apply(to: &options)
     limits.apply(to: &options)
     try channel.apply(to: &options) { try tls.deviceContext() }
+    try localPush.apply(to: &options) { try tls.deviceContext() }
     options.keepsFeedback = !listening.noFeedback || devices.feedbackList != nil
     return options
   }

@@ -118,6 +118,7 @@ extension Simulator {
           value(channel.unacknowledged)),
       ]
     }
+    if let localPush = ledger.localPush { metrics += localPush.metrics }
     guard let served = ledger.http2 else { return metrics }
     metrics += [
       counter("apnscope_http2_connections_total", "TCP connections over HTTP/2.", served.connections),

@@ -49,6 +49,7 @@ struct SimulatorRun {
     let places = [
       simulator.gateway.map { "gateway \($0)" }, simulator.http2.map { "http2 \($0)" },
       simulator.channelManagement.map { "channels \($0)" }, simulator.deviceChannel.map { "devices \($0)" },
+      simulator.localPush.map { "local push \($0)" }, simulator.localPushControl.map { "local push control \($0)" },
       simulator.feedback.map { "feedback \($0)" },
       metrics.map { "metrics http://\($0.address)/metrics" }, control.map { "control http://\($0.address)" },
     ].compactMap { $0 }

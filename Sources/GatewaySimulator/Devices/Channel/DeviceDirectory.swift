@@ -131,7 +131,7 @@ final class DeviceDirectory: Sendable {
     }
     guard !state.unsent.isEmpty else { return }
     for (link, message) in state.unsent where link.loop < state.mailboxes.count {
-      state.mailboxes[link.loop].put(message, for: link.connection)
+      state.mailboxes[link.loop].put((link.connection, message))
     }
     state.unsent = []
   }
@@ -151,31 +151,5 @@ final class DeviceDirectory: Sendable {
   }
 }
 
-/// The messages for the devices of one event loop, in the order in which they were decided on.
-///
-/// Any thread puts messages in; the first one has the loop take them. A message that is put in while the loop takes is
-/// either taken with the others, or the box is empty again, and the loop comes once more.
-final class DeviceMailbox: Sendable {
-  typealias Messages = [(connection: UInt64, message: DeviceMessage)]
-
-  private let messages = Mutex<Messages>([])
-  private let wake: @Sendable (DeviceMailbox) -> Void
-
-  /// - Parameter wake: has the loop take the messages soon.
-  init(wake: @escaping @Sendable (DeviceMailbox) -> Void) { self.wake = wake }
-
-  func put(_ message: DeviceMessage, for connection: UInt64) {
-    let isFirst = messages.withLock { messages in
-      messages.append((connection, message))
-      return messages.count == 1
-    }
-    if isFirst { wake(self) }
-  }
-
-  func take() -> Messages {
-    messages.withLock { messages in
-      defer { messages = [] }
-      return messages
-    }
-  }
-}
+/// The messages for the devices of one event loop.
+typealias DeviceMailbox = Mailbox<(connection: UInt64, message: DeviceMessage)>

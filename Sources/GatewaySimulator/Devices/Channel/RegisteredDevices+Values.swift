@@ -1,4 +1,5 @@
 import DeviceProtocol
+import Measurement
 
 /// The values that go in and out of the registered devices.
 extension RegisteredDevices {
@@ -53,8 +54,11 @@ extension RegisteredDevices {
     var sent = 0
     /// The part of `sent` whose notification was sent before, on a connection that ended.
     var repeated = 0
+    /// From when a notification was read to when it was replaced by a later one, and to when it expired.
+    var coalescedAfter = LatencyHistogram(.milliseconds)
+    var expiredAfter = LatencyHistogram(.milliseconds)
 
-    /// Leaves the counts since an earlier time; those that are of a moment stay.
+    /// Leaves the counts since an earlier time; those that are of a moment stay, and times, which begin anew by themselves.
     mutating func subtract(_ earlier: Counts) {
       accepted -= earlier.accepted
       restored -= earlier.restored

@@ -477,6 +477,15 @@ struct RegisteredDevices: Sendable {
       case .dropped: \.dropped
       }
     }
+
+    /// How long it was at the gateway; of what is delivered the devices know it.
+    var times: WritableKeyPath<Counts, LatencyHistogram>? {
+      switch self {
+      case .coalesced: \.coalescedAfter
+      case .expired: \.expiredAfter
+      case .delivered, .dropped: nil
+      }
+    }
   }
 
   private mutating func settleWaiting(_ held: HeldNotification, _ place: Int32, as end: End) {
@@ -488,6 +497,10 @@ struct RegisteredDevices: Sendable {
     counts.stored -= 1
     bytes -= held.size
     counts[keyPath: end.count] += 1
+    if let times = end.times {
+      let (now, overflows) = clock.multipliedReportingOverflow(by: 1_000)
+      counts[keyPath: times].record(overflows ? 0 : Int(now - held.sent / 1_000))
+    }
     changes?.append(.settled(held.number))
     note(end.outcome, held, place)
   }
@@ -540,6 +553,7 @@ struct RegisteredDevices: Sendable {
     counts.stored -= abandoned
     counts.unacknowledged -= abandoned
     abandoned = 0
+    (counts.coalescedAfter, counts.expiredAfter) = (LatencyHistogram(.milliseconds), LatencyHistogram(.milliseconds))
   }
 
   // MARK: what a file has kept

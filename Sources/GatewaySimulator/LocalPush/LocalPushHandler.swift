@@ -1,0 +1,223 @@
+import Bytes
+import DeviceProtocol
+import Measurement
+import NIOCore
+import TLSTransport
+
+/// A device's connection to the server of local push.
+final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundOut = ByteBuffer
+
+  private enum Phase {
+    case handshake
+    /// - Parameter isKnown: a user has registered.
+    case open(isKnown: Bool)
+    /// The server sends nothing any more; the peer closes, or is closed at its deadline.
+    case ending(until: NIODeadline)
+    case closed
+  }
+
+  private let shared: SimulatorContext
+  private let loopState: EventLoopState
+  private let center: LocalPushCenter
+  private let channel: LocalPushChannel
+  private let usesTLS: Bool
+  private let link: LocalPushServer.Link
+  private var context: ChannelHandlerContext?
+  private var phase = Phase.handshake
+  private var framing: MessageFraming
+  /// The beginning of a message.
+  private var rest = ByteBuffer()
+  /// Bytes of `rest` that count for the limit of memory.
+  private var reserved = 0
+  private let opened: NIODeadline
+  private var lastRead: NIODeadline
+  private var hasUnflushed = false
+  /// Since when the peer reads less than is written; `nil`: it keeps up.
+  private var unwritableSince: NIODeadline?
+
+  init(
+    _ shared: SimulatorContext, _ loopState: EventLoopState, _ center: LocalPushCenter, _ service: LocalPushService,
+    _ channel: LocalPushChannel, number: UInt64
+  ) {
+    (self.shared, self.loopState, self.center, self.channel) = (shared, loopState, center, channel)
+    (usesTLS, unwritableLimit) = (service.tls != nil, service.requestTimeout.timeAmount)
+    link = LocalPushServer.Link(loop: loopState.index, connection: number)
+    framing = MessageFraming(longestBody: service.maximumMessageLength)
+    opened = loopState.loop.now
+    lastRead = opened
+  }
+
+  private var now: Int64 { shared.wallClock.nanoseconds() }
+
+  // MARK: the connection
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    self.context = context
+    loopState.add(self, number: link.connection)
+    loopState.addLocalPush(self, number: link.connection)
+    center.use { $0.noteConnection() }
+  }
+
+  func channelActive(context: ChannelHandlerContext) {
+    if !usesTLS { begin() }
+    context.fireChannelActive()
+  }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if event is TLSConnectionInfo {
+      begin()
+    } else if case .some(.inputClosed) = event as? ChannelEvent {
+      context.close(promise: nil)
+    }
+    context.fireUserInboundEventTriggered(event)
+  }
+
+  private func begin() {
+    guard case .handshake = phase else { return }
+    phase = .open(isKnown: false)
+    center.use { $0.connected(link, channel, now: now) }
+  }
+
+  func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    finish()
+    context.fireChannelInactive()
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) {
+    finish()
+    self.context = nil
+  }
+
+  private func finish() {
+    switch phase {
+    case .closed: return
+    case .handshake: center.use { $0.noteFailedHandshake() }
+    case .open, .ending: center.use { $0.disconnected(link, now: now) }
+    }
+    phase = .closed
+    shared.releaseMemory(reserved)
+    reserved = 0
+    loopState.remove(number: link.connection)
+    loopState.removeLocalPush(number: link.connection)
+    shared.ended()
+  }
+
+  // MARK: reading
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    guard reads else { return }
+    var bytes = unwrapInboundIn(data)
+    lastRead = loopState.loop.now
+    if rest.readableBytes > 0 {
+      rest.writeBuffer(&bytes)
+      bytes = rest
+      rest = ByteBuffer()
+    }
+    do {
+      while reads, let body = try framing.next(bytes.readableBytesSpan) {
+        let message = try loopState.localPushMessages.read(bytes.readableBytesSpan.extracting(body))
+        bytes.moveReaderIndex(forwardBy: body.upperBound)
+        if case .open = phase, case .user? = message.content { phase = .open(isKnown: true) }
+        center.use { $0.receive(message, on: link, now: now) }
+      }
+    } catch {
+      center.use { $0.noteMalformed(link, now: now) }
+      return context.close(promise: nil)
+    }
+    if reads { keep(bytes) }
+  }
+
+  /// Whether what comes has a meaning. A server that ends still takes acknowledgements.
+  private var reads: Bool {
+    switch phase {
+    case .open, .ending: true
+    case .handshake, .closed: false
+    }
+  }
+
+  /// Keeps the beginning of a message; the buffer of a large one counts.
+  private func keep(_ bytes: ByteBuffer) {
+    rest = bytes.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: bytes)
+    let held = rest.readableBytes > 1_024 ? rest.storageCapacity : 0
+    guard held != reserved else { return }
+    if held < reserved {
+      shared.releaseMemory(reserved - held)
+      reserved = held
+      return
+    }
+    let fits = shared.reserveMemory(held - reserved)
+    reserved = held
+    if !fits { context?.close(promise: nil) }
+  }
+
+  // MARK: writing
+
+  /// How long a peer may not read: what it does not acknowledge has timed out by then.
+  private let unwritableLimit: TimeAmount
+
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    unwritableSince = context.channel.isWritable ? nil : unwritableSince ?? loopState.loop.now
+    context.fireChannelWritabilityChanged()
+  }
+
+  /// Carries out an order; `flush` sends what it has written.
+  func take(_ order: LocalPushServer.Order) {
+    guard let context, case .open = phase else { return }
+    switch order {
+    case .write(let message):
+      loopState.deviceOutput.removeAll()
+      // In the order of the peer's lengths.
+      message.write(framing.order ?? .littleEndian, to: &loopState.deviceOutput)
+      var bytes = context.channel.allocator.buffer(capacity: loopState.deviceOutput.count)
+      loopState.deviceOutput.withBytes { span in
+        // Safe: the bytes are copied within the call.
+        _ = unsafe span.withUnsafeBytes { unsafe bytes.writeBytes($0) }
+      }
+      context.write(wrapOutboundOut(bytes), promise: nil)
+      hasUnflushed = true
+    case .close:
+      flush()
+      context.close(promise: nil)
+    }
+  }
+
+  func flush() {
+    guard hasUnflushed else { return }
+    hasUnflushed = false
+    context?.flush()
+  }
+
+  // MARK: watched
+
+  func check(_ now: NIODeadline) {
+    switch phase {
+    case .closed: break
+    case .handshake:
+      if now - opened > shared.options.handshakeTimeout.timeAmount + .seconds(1) { context?.close(promise: nil) }
+    case .open(isKnown: false):
+      // A user registers at once, so the time is that of a handshake once more.
+      let time = shared.options.handshakeTimeout
+      if now - opened > (time + time).timeAmount + .seconds(1) { context?.close(promise: nil) }
+    case .ending(let until): if now >= until { context?.close(promise: nil) }
+    case .open:
+      if let since = unwritableSince, now - since > unwritableLimit { context?.close(promise: nil) }
+      if rest.readableBytes > 0, now - lastRead >= shared.options.frameTimeout.timeAmount {
+        context?.close(promise: nil)
+      }
+    }
+  }
+
+  func shutDown(forGood: Bool) {
+    guard forGood else { return }
+    guard case .open = phase else { return leave() }
+    flush()
+    phase = .ending(until: loopState.loop.now + shared.options.linger.timeAmount)
+    context?.close(mode: .output, promise: nil)
+  }
+
+  func leave() { context?.close(promise: nil) }
+}

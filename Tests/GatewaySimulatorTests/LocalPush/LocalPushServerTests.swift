@@ -1,0 +1,287 @@
+import DeviceProtocol
+import Measurement
+import Testing
+
+@testable import GatewaySimulator
+
+/// The server of local push as a value: event, decision, event, decision.
+@Suite("Server of local push")
+struct LocalPushServerTests {
+  typealias Link = LocalPushServer.Link
+  private static let second: Int64 = 1_000_000_000
+  private let one = Link(loop: 0, connection: 1)
+  private let two = Link(loop: 0, connection: 2)
+  private let alice = LocalPushMessage.User(device: 1)
+  private let bob = LocalPushMessage.User(device: 2)
+
+  private func server(_ change: (inout LocalPushService) -> Void = { _ in }) -> LocalPushServer {
+    var options = LocalPushService()
+    change(&options)
+    return LocalPushServer(options, seed: 1, start: 0)
+  }
+
+  /// What was decided, without sending times.
+  private func decided(_ server: inout LocalPushServer) -> [String] {
+    server.takeOrders().map { link, order in
+      switch order {
+      case .close: "\(link.connection) close"
+      case .write(let message): "\(link.connection) \(message.content?.name ?? "acknowledge") \(message.identifier)"
+      }
+    }
+  }
+
+  private func register(
+    _ server: inout LocalPushServer, _ link: Link, _ user: LocalPushMessage.User,
+    _ channel: LocalPushChannel = .notification, now: Int64 = 0
+  ) {
+    server.connected(link, channel, now: now)
+    server.receive(LocalPushMessage(request: 9, .user(user)), on: link, now: now)
+    _ = server.takeOrders()
+  }
+
+  @Test(
+    "Chance ends connections, cuts bytes and loses time, and the books balance", arguments: 0..<400 as Range<UInt64>)
+  func simulation(seed: UInt64) throws {
+    var world = LocalPushWorld(seed: seed)
+    for _ in 0..<220 { try world.step() }
+    try world.settle()
+  }
+
+  @Test("The simulations meet every outcome")
+  func coverage() throws {
+    var (givenUp, sums) = (0, Ledger.LocalPush.Requests())
+    var refused: Set<LocalPushServer.Refusal> = []
+    for seed in 0..<60 as Range<UInt64> {
+      var world = LocalPushWorld(seed: seed)
+      for _ in 0..<220 { try world.step() }
+      try world.settle()
+      givenUp += world.givenUp
+      for kind in LocalPushKind.allCases { sums.add(world.counts[kind]) }
+      refused.formUnion(world.counts.refused.keys)
+    }
+    #expect(givenUp > 0 && refused.isSuperset(of: [.unregistered, .replaced]))
+    for (name, count) in sums.outcomes where name != "unacknowledged" { #expect(count > 0, "\(name)") }
+  }
+
+  @Test("Whoever says something else first is refused")
+  func unregistered() {
+    for message in [
+      LocalPushMessage(request: 1, .directory([])), LocalPushMessage(acknowledging: 1),
+      LocalPushMessage(request: 1, .user(.init(identifier: "", deviceName: "x"))),
+      LocalPushMessage(request: 1, .user(.init(identifier: String(repeating: "x", count: 65), deviceName: "x"))),
+    ] {
+      var server = server()
+      server.connected(one, .notification, now: 0)
+      server.receive(message, on: one, now: 0)
+      #expect(decided(&server) == ["1 close"])
+      #expect(server.counts.open == 0 && server.counts.requests == [:])
+      #expect(server.counts.refused.values.reduce(0, +) == 1)
+    }
+  }
+
+  @Test("A user who connects anew gets what comes from then on, and the earlier connection ends")
+  func replaced() {
+    var server = server()
+    register(&server, one, alice)
+    server.connected(two, .notification, now: 1)
+    server.receive(LocalPushMessage(request: 3, .user(alice)), on: two, now: 1)
+    #expect(decided(&server) == ["2 acknowledge 3", "1 close"])
+    #expect(server.counts.here == 1 && server.counts.refused == [.replaced: 1])
+    // The end of the earlier one takes nothing from the later one.
+    server.disconnected(one, now: 2)
+    let outcome = server.offer(.text("a", from: bob, to: alice), from: .control, now: 3)
+    #expect(outcome == .sent && decided(&server) == ["2 text 1"])
+    // Another user on the same connection is none.
+    server.receive(LocalPushMessage(request: 4, .user(bob)), on: two, now: 4)
+    #expect(decided(&server) == ["2 close"] && server.counts.refused == [.replaced: 1, .user: 1])
+    #expect(server.counts.texts.lost == 1 && server.counts.here == 0)
+  }
+
+  @Test("A request times out at its time, not before, and a late acknowledgement is counted")
+  func timeout() {
+    var server = server()
+    register(&server, one, alice)
+    server.offer(.invite(from: bob, to: alice), from: .control, now: 0)
+    server.offer(.text("a", from: bob, to: alice), from: .control, now: 1)
+    server.receive(LocalPushMessage(acknowledging: 2), on: one, now: 10 * Self.second - 1)
+    #expect(server.counts.texts.acknowledged == 1 && server.counts.invitations.unacknowledged == 1)
+    // The time comes before what is done at it.
+    server.receive(LocalPushMessage(acknowledging: 1), on: one, now: 10 * Self.second)
+    #expect(server.counts.invitations.timedOut == 1 && server.counts.invitations.acknowledged == 0)
+    #expect(server.counts.strayAcknowledgements == 1)
+    // The connection stays.
+    let outcome = server.offer(.text("b", from: bob, to: alice), from: .control, now: 10 * Self.second)
+    #expect(outcome == .sent)
+  }
+
+  @Test("Heartbeats come each 10 s from the registration on, on the notification channel alone")
+  func heartbeats() {
+    var server = server()
+    register(&server, one, alice)
+    register(&server, two, bob, .control)
+    server.advance(to: 10 * Self.second - 1)
+    #expect(server.counts.heartbeats.offered == 0)
+    server.advance(to: 10 * Self.second)
+    #expect(server.counts.heartbeats.sent == 1)
+    server.advance(to: 20 * Self.second)
+    // After a pause of the process there is one.
+    server.advance(to: 100 * Self.second)
+    #expect(server.counts.heartbeats.sent == 3)
+    let beats = server.takeOrders().compactMap { link, order -> UInt64? in
+      guard case .write(let message) = order, case .heartbeat(let count)? = message.content else { return nil }
+      return link == one ? count : nil
+    }
+    #expect(beats == [1, 2, 3])
+    server.loseHeartbeats(1, now: 100 * Self.second)
+    server.advance(to: 110 * Self.second)
+    #expect(server.counts.heartbeats.sent == 3 && server.counts.heartbeats.silenced == 1)
+    server.disconnected(one, now: 111 * Self.second)
+    server.advance(to: 200 * Self.second)
+    #expect(server.counts.heartbeats.offered == 4)
+  }
+
+  @Test(
+    "The directory is told at once to whoever registers, and to all after changes, not more often than once a second")
+  func directory() throws {
+    var server = server()
+    register(&server, one, alice)
+    server.connected(two, .control, now: 0)
+    server.receive(LocalPushMessage(request: 7, .user(bob)), on: two, now: 0)
+    #expect(decided(&server) == ["2 acknowledge 7", "2 directory 1"])
+    server.advance(to: 2 * Self.second)
+    // The first one is not acknowledged.
+    #expect(decided(&server) == [])
+    server.receive(LocalPushMessage(acknowledging: 1), on: two, now: 2 * Self.second)
+    #expect(decided(&server) == ["2 directory 2"])
+    server.receive(LocalPushMessage(acknowledging: 2), on: two, now: 2 * Self.second)
+    for number in 10..<14 as Range<UInt64> {
+      register(&server, Link(loop: 0, connection: number), .init(device: number), now: 3 * Self.second)
+    }
+    server.advance(to: 4 * Self.second - 1)
+    #expect(decided(&server) == [])
+    server.advance(to: 4 * Self.second)
+    let order = try #require(server.takeOrders().first?.order)
+    guard case .write(let message) = order, case .directory(let users)? = message.content else {
+      Issue.record("\(order)")
+      return
+    }
+    #expect(users == ([1] + Array(10..<14)).map { LocalPushMessage.User(device: $0) })
+    server.advance(to: 8 * Self.second)
+    #expect(decided(&server) == [])
+  }
+
+  @Test("Texts and invitations of a device go to the notification channel, actions to the control channel")
+  func routing() {
+    var server = server()
+    register(&server, one, alice)
+    register(&server, two, bob, .control)
+    for (number, content) in [
+      LocalPushMessage.Content.text("a", from: bob, to: alice), .invite(from: bob, to: alice),
+      .callAction("end", of: bob), .callAction("end", of: alice), .text("b", from: bob, to: bob),
+    ].enumerated() {
+      server.receive(LocalPushMessage(request: 20 + UInt32(number), content), on: two, now: 0)
+    }
+    #expect(
+      decided(&server) == [
+        "2 acknowledge 20", "1 text 1", "2 acknowledge 21", "1 invite 2", "2 acknowledge 22", "2 call_action 2",
+        "2 acknowledge 23", "2 acknowledge 24",
+      ])
+    #expect(server.counts.texts.absent == 1 && server.counts.callActions.absent == 1)
+    #expect(server.counts.sources == [.device: 5])
+  }
+
+  @Test("A silent connection gets nothing and says nothing, and its user is still here")
+  func silence() {
+    var server = server()
+    register(&server, one, alice)
+    server.silence(1, now: 1)
+    server.receive(LocalPushMessage(request: 5, .directory([])), on: one, now: 1)
+    let outcome = server.offer(.text("a", from: bob, to: alice), from: .control, now: 1)
+    #expect(outcome == .silenced && decided(&server) == [])
+    #expect(server.counts.silencedConnections == 1 && server.counts.here == 1 && server.counts.open == 1)
+    // A later one is not.
+    register(&server, two, alice, now: 2)
+    let second = server.offer(.text("b", from: bob, to: alice), from: .control, now: 2)
+    #expect(second == .sent)
+  }
+
+  @Test("No more is under way on a connection than the limit")
+  func overloaded() {
+    var server = server { $0.maximumUnacknowledged = 2 }
+    register(&server, one, alice)
+    let outcomes = (0..<4).map { _ in server.offer(.text("a", from: bob, to: alice), from: .control, now: 0) }
+    #expect(outcomes == [.sent, .sent, .overloaded, .overloaded])
+    server.receive(LocalPushMessage(acknowledging: 1), on: one, now: 0)
+    let next = server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+    #expect(next == .sent)
+  }
+
+  @Test("What is acknowledged takes no memory, and what is not still times out")
+  func forgotten() {
+    var server = server()
+    register(&server, one, alice)
+    server.offer(.text("never", from: bob, to: alice), from: .control, now: 0)
+    for number in 2...5_000 as ClosedRange<UInt32> {
+      server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+      server.receive(LocalPushMessage(acknowledging: number), on: one, now: 0)
+    }
+    #expect(server.counts.texts.acknowledged == 4_999 && server.deadlineCount < 1_100)
+    server.advance(to: 10 * Self.second)
+    #expect(server.counts.texts.timedOut == 1 && server.counts.texts.unacknowledged == 0)
+  }
+
+  @Test("The rate is one of messages for those who are here, the same ones with the same seed")
+  func rate() {
+    func run() -> (counts: LocalPushServer.Counts, orders: [String]) {
+      var server = server {
+        $0.rate = 5
+        $0.callShare = 0.5
+        $0.maximumUnacknowledged = 1_000
+      }
+      server.advance(to: 2 * Self.second)
+      register(&server, one, alice, now: 2 * Self.second)
+      register(&server, two, bob, now: 2 * Self.second)
+      for tick in 200...1_000 as ClosedRange<Int64> { server.advance(to: tick * Self.second / 100) }
+      return (server.counts, decided(&server))
+    }
+    let first = run()
+    #expect(first.counts.sources == [.rate: 50])
+    let absent = first.counts.texts.absent + first.counts.invitations.absent
+    #expect(absent == 10 && first.counts.texts.sent + first.counts.invitations.sent == 40)
+    #expect(first.counts.texts.sent > 5 && first.counts.invitations.sent > 5)
+    #expect(first.orders.contains { $0.hasPrefix("1 ") } && first.orders.contains { $0.hasPrefix("2 ") })
+    #expect(first.orders == run().orders)
+  }
+
+  @Test("Planned messages are sent at their times, once")
+  func planned() {
+    var server = server { options in
+      options.planned = (1...3).map { .init(time: .seconds($0), content: .text("\($0)", from: bob, to: alice)) }
+    }
+    register(&server, one, alice)
+    server.advance(to: Self.second - 1)
+    #expect(server.counts.texts.offered == 0)
+    server.advance(to: 2 * Self.second)
+    #expect(server.counts.texts.sent == 2)
+    server.advance(to: 9 * Self.second)
+    #expect(server.counts.texts.sent == 3 && server.counts.sources == [.file: 3])
+  }
+
+  @Test("Counts since a time balance, with what was under way then")
+  func baseline() {
+    var server = server()
+    register(&server, one, alice)
+    for _ in 0..<3 { server.offer(.text("a", from: bob, to: alice), from: .control, now: 0) }
+    server.receive(LocalPushMessage(acknowledging: 1), on: one, now: 0)
+    let earlier = server.counts
+    server.receive(LocalPushMessage(acknowledging: 2), on: one, now: 0)
+    server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+    server.offer(.text("a", from: alice, to: bob), from: .control, now: 0)
+    var counts = server.counts
+    counts.subtract(earlier)
+    let texts = counts.texts
+    #expect(texts.offered == 4 && texts.sent == 3 && texts.absent == 1)
+    #expect(texts.acknowledged == 1 && texts.unacknowledged == 2)
+    #expect(counts.sources == [.control: 2] && counts.requests == [:] && counts.here == 1)
+  }
+}

@@ -1,0 +1,160 @@
+import Measurement
+import Testing
+
+@testable import Reporting
+
+/// The report of a fleet of devices, and what it says when something is not as it should be.
+@Suite("Report of devices")
+struct FleetPageTests {
+  /// 100 devices, 1,000 notifications to those that were connected and 20 to those that came back.
+  private static func result() -> FleetResult {
+    var result = FleetResult()
+    (result.started, result.ended) = ("2026-01-02T03:04:05Z", "2026-01-02T03:05:05Z")
+    (result.devices.asked, result.devices.everOnline, result.devices.onlineAtEnd) = (100, 100, 100)
+    (result.connections.attempted, result.connections.opened) = (120, 120)
+    result.connections.closed = [.end: 100, .storm: 20]
+    (result.registrations.asked, result.registrations.tokens) = (100, 100)
+    (result.notifications.received, result.notifications.online) = (1_020, 1_000)
+    result.notifications.stored = 20
+    for number in 0..<1_000 {
+      result.latency.onlineUs.record(1_000 + number)
+      result.latency.fromDue.onlineUs.record(2_000 + number)
+    }
+    for number in 0..<20 { result.latency.storedUs.record(1_000_000 * number) }
+    let start: Int64 = 1_767_323_045_000_000_000
+    for number in 0..<1_020 {
+      result.campaigns.note(
+        PushStamp(due: start), time: start + Int64(number) * 10_000_000, sent: start + 1, isOnline: number < 1_000,
+        most: 9)
+    }
+    for second in 0..<60 {
+      result.timeline.note(
+        time: 1_767_323_045 + second, onlineS: second < 30 ? 100 : 80, opened: 2, received: 17, most: 1_000)
+    }
+    var storm = FleetResult.Storm(atS: 30, withinS: 5)
+    (storm.lost, storm.back, storm.lastBackS) = (20, 20, 4)
+    result.storms = [storm]
+    return result
+  }
+
+  private static func ledger() -> Ledger {
+    var ledger = Ledger()
+    ledger.started = "2026-01-02T03:04:00Z"
+    ledger.gateway.accepted = 1_030
+    (ledger.devices.delivered, ledger.devices.stored, ledger.devices.coalesced) = (1_018, 5, 7)
+    var channel = Ledger.Devices.Channel()
+    (channel.accepted, channel.acknowledged, channel.unacknowledged) = (1_030, 1_018, 3)
+    channel.coalescedMs = LatencyHistogram(.milliseconds)
+    for number in 0..<7 { channel.coalescedMs?.record(number * 1_000) }
+    ledger.devices.channel = channel
+    return ledger
+  }
+
+  private func text(_ page: FleetPage) -> String { page.page.markdown().text }
+
+  @Test("It has when the devices had their notifications, and the books of both sides")
+  func whole() {
+    let page = FleetPage(Self.result(), ledger: Self.ledger(), command: ["apnscope", "report", "fleet.json"])
+    #expect(page.booksAgree == true)
+    #expect(page.page.html.hasSuffix("</html>\n") && page.page.charts.allSatisfy { problem(inXML: $0.svg) == nil })
+    let text = text(page)
+    for word in [
+      "1,020 notifications came, each once. The books of the gateway agree.", "from due, online", "10.0 s", "10.2 s",
+      "since the first was due", "after 30.0 s, within 5.0 s", "until it was replaced", "`storm`",
+      "apnscope report fleet.json",
+    ] {
+      #expect(text.contains(word), "\(word)")
+    }
+    #expect(page.page.charts.count >= 4)
+  }
+
+  @Test("Nothing is called good that is not", arguments: 0..<10)
+  func bad(number: Int) {
+    var (result, ledger) = (Self.result(), Self.ledger())
+    let agree: Bool?
+    let expected: String
+    switch number {
+    case 0: (ledger.devices.coalesced, agree, expected) = (6, false, "disagree")
+    // The gateway calls delivered what no device has.
+    case 1:
+      (result.notifications.received, result.notifications.online, agree, expected) = (1_017, 997, false, "disagree")
+    // The devices have what the gateway did not send.
+    case 2:
+      (result.notifications.received, result.notifications.online, agree, expected) = (1_022, 1_002, false, "disagree")
+    case 3: (result.segment, agree, expected) = ("1/2", nil, "segments of the fleet are missing: 2/2")
+    case 4: (ledger.started, agree, expected) = ("2026-01-02T03:04:06Z", nil, "begins after the fleet did")
+    case 5: (ledger.devices.channel, agree, expected) = (nil, nil, "without a device channel")
+    case 6: (result.faults, agree, expected) = (["duplicate": 2], true, "The gateway made errors: 2 duplicate.")
+    case 7: (result.devices.everOnline, agree, expected) = (0, true, "No device was ever online")
+    case 8: (result.connections.opened, agree, expected) = (119, true, "The counts do not add up: attempted")
+    default: (result.notifications.early, agree, expected) = (5, true, "clocks differ")
+    }
+    let page = FleetPage(result, ledger: ledger)
+    #expect(page.booksAgree == agree)
+    let text = text(page)
+    #expect(text.contains(expected), "\(text.prefix(2_000))")
+    #expect(text.contains("The books of the gateway agree.") == (number == 9))
+  }
+
+  @Test("Without the gateway's ledger the report says what it cannot know")
+  func alone() {
+    let page = FleetPage(Self.result())
+    #expect(page.booksAgree == nil && text(page).contains("are in its ledger only"))
+    var nothing = FleetResult()
+    (nothing.devices.asked, nothing.devices.everOnline) = (1, 1)
+    #expect(text(FleetPage(nothing)).contains("No notification came."))
+  }
+
+  // MARK: a campaign
+
+  @Test(
+    "The last connected device has a campaign when it is sent, or when the devices could get it, and then its latency")
+  func campaign() throws {
+    let result = Self.result()
+    let fleet = MeasuredFleet(result, source: "fleet.json")
+    #expect(fleet.isFromDue && fleet.online == 1_000 && fleet.receivedPerS == 17)
+    #expect(abs(try #require(fleet.offlineShare) - 0.1) < 1e-9)
+    var document = CapacityAnalysisTests.document
+    document.target = .init(notifications: 18_000_000, withinS: nil)
+    #expect(CapacityAnalysis(document).devices == nil)
+    document.devices = fleet
+    let forecast = try #require(CapacityAnalysis(document).devices)
+    #expect(forecast.away == 1_800_000)
+    #expect(abs(try #require(forecast.sendingS) - 2_000) < 1e-6)
+    let receiving = try #require(forecast.receivingS)
+    #expect(abs(receiving - 16_200_000.0 / 17) < 1e-3)
+    #expect(abs(try #require(forecast.lastConnectedS) - receiving - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
+    #expect(forecast.basis == .extrapolated && forecast.notes.contains { $0.contains("the devices are the limit") })
+    #expect(forecast.notes.contains { $0.contains("1,800,000 are for devices that are away") })
+    #expect(
+      CapacitySummary(document).text.contains("devices        the last connected device has its notification after"))
+    // A fleet that got more in a second than is sent: the sending is the limit.
+    document.devices?.receivedPerS = 1e6
+    let fast = try #require(CapacityAnalysis(document).devices)
+    #expect(abs(try #require(fast.lastConnectedS) - 2_000 - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
+    #expect(!fast.notes.contains { $0.contains("the devices are the limit") })
+    document.target = .init(notifications: 900, withinS: nil)
+    #expect(CapacityAnalysis(document).devices?.basis == .interpolated)
+  }
+
+  @Test("Where nothing is proven there is no answer")
+  func noAnswer() throws {
+    var document = CapacityAnalysisTests.document
+    document.target = .init(notifications: 1_000, withinS: nil)
+    var result = Self.result()
+    result.notifications.online = 0
+    document.devices = MeasuredFleet(result, source: "fleet.json")
+    #expect(CapacityAnalysis(document).devices?.lastConnectedS == nil)
+    #expect(
+      CapacitySummary(document).text.contains("no answer for when the last connected device has 1,000 notifications"))
+    result = Self.result()
+    result.latency.fromDue = .init()
+    result.timeline = .init()
+    document.devices = MeasuredFleet(result, source: "fleet.json")
+    let forecast = try #require(CapacityAnalysis(document).devices)
+    #expect(forecast.lastConnectedS == nil && forecast.offlineShare == 0)
+    document.devices = MeasuredFleet(Self.result(), source: "fleet.json")
+    document.sustainedPerS = nil
+    #expect(CapacityAnalysis(document).devices?.notes.contains { $0.contains("no rate passed") } == true)
+  }
+}
