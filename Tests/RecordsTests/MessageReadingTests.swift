@@ -76,7 +76,8 @@ private struct AnyMessages {
       case 5: .directory((0..<random.number(0...3)).map { _ in user() })
       default: .other(key: UInt8(random.number(0...255)), payload())
       }
-    var message = LocalPushMessage(request: random.pick([0, 7, .max]), content)
+    var message = LocalPushMessage(
+      request: random.pick([0, 7, .max]), content, sent: random.pick([nil, nil, 0, 1_795_578_551_123_456_789, .max]))
     // An acknowledgement usually has no content.
     if random.happens(oneIn: 3) { message.command = .acknowledge }
     if message.command == .acknowledge, random.happens(oneIn: 2) { message.content = nil }

@@ -375,6 +375,9 @@ extension Schema {
         "other": "A content of another key, or with other members.",
       ]), "The content.", when: "it has content"),
     Field("action", .text, "The action in a call.", when: of("call_action")),
+    Field(
+      "sent", .time, "When it was sent, by its sender's clock; a member that `apnscope` adds.",
+      when: "the message says it, from 1970 to 2261"),
     Field("coding_key", .integer, "The number of the content in the message.", when: "it has content"),
     Field("count", .integer, "The number of the heartbeat.", when: of("heartbeat")),
     Field("user", .object(user), "The user of the client.", when: of("user")),

@@ -79,6 +79,8 @@ extension RecordFields {
     }
     var message = LocalPushMessage(acknowledging: UInt32(clamping: try required("identifier")))
     (message.command, message.content) = (command, try content(payload))
+    let sent = try time("sent")
+    message.sent = sent.isKnown ? sent.nanoseconds : nil
     return message
   }
 

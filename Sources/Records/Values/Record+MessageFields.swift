@@ -52,9 +52,6 @@ extension DeviceRecord: WritableRecord {
     output.end()
   }
 
-  /// Those that are read back: from 1970 to 2261.
-  private static let times: Range<Int64> = 0..<9_214_646_400_000_000_000
-
   private func write(_ delivery: DeviceMessage.Delivery, to output: inout some FieldWriter & ~Copyable) {
     output.field("expiration", optional: delivery.expiration.map(Int.init))
     output.field("priority", Int(delivery.priority))
@@ -65,9 +62,7 @@ extension DeviceRecord: WritableRecord {
     output.field("push_type", optional: delivery.pushType)
     output.field("collapse_id", optional: delivery.collapseID)
     output.field("sequence", Int(clamping: delivery.sequence))
-    if Self.times.contains(delivery.sent) {
-      output.field("sent", time: Timestamp(nanoseconds: delivery.sent))
-    }
+    output.field("sent", sent: delivery.sent)
     if delivery.isStored { output.field("stored", true) }
     if delivery.isRepeated { output.field("repeated", true) }
   }
@@ -80,14 +75,19 @@ extension LocalPushRecord: WritableRecord {
     output.begin("local_push", place, direction)
     output.field("command", message.command.rawValue)
     output.field("identifier", Int(message.identifier))
-    if let content = message.content { write(content, to: &output) }
+    if let content = message.content { write(content, to: &output) } else { writeSent(to: &output) }
     output.end()
+  }
+
+  private func writeSent(to output: inout some FieldWriter & ~Copyable) {
+    if let sent = message.sent { output.field("sent", sent: sent) }
   }
 
   private func write(_ content: LocalPushMessage.Content, to output: inout some FieldWriter & ~Copyable) {
     if case .other(_, let bytes) = content { output.write(payload: bytes) }
     output.field("kind", content.name)
     if case .callAction(let action, _) = content { output.field("action", action) }
+    writeSent(to: &output)
     output.field("coding_key", Int(content.codingKey))
     switch content {
     case .invite(let sender, let receiver):
@@ -108,7 +108,15 @@ extension LocalPushRecord: WritableRecord {
   }
 }
 
+/// UNIX nanoseconds that are read back: from 1970 to 2261.
+private let writtenTimes: Range<Int64> = 0..<9_214_646_400_000_000_000
+
 extension FieldWriter where Self: ~Copyable {
+  /// A time that an end says; left out if no record can have it.
+  fileprivate mutating func field(_ name: StaticString, sent nanoseconds: Int64) {
+    if writtenTimes.contains(nanoseconds) { field(name, time: Timestamp(nanoseconds: nanoseconds)) }
+  }
+
   /// Bytes that usually are JSON.
   fileprivate mutating func write(payload: [UInt8]) {
     field("payload_length", payload.count)

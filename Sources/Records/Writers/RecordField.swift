@@ -184,7 +184,7 @@ package struct RecordField: Sendable {
     RecordField("sequences", .device),
     RecordField("new_token", .device),
     RecordField("sequence", .device),
-    RecordField("sent", .device),
+    RecordField("sent", .device, .localPush),
     RecordField("stored", .device),
     RecordField("repeated", .device),
     RecordField("coding_key", .localPush),
