@@ -59,8 +59,8 @@ extension FleetLoop {
       tally.localPush.untimed += 1
       return nil
     }
-    let (difference, overflow) = time.subtractingReportingOverflow(sent)
-    let microseconds = overflow ? LatencyHistogram.highest : Int(difference / 1_000)
+    let microseconds = Self.microseconds(sent, time)
+    if microseconds < 0 { tally.notifications.early += 1 }
     tally.latency.onlineUs.record(microseconds)
     return microseconds
   }

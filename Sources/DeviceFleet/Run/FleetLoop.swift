@@ -481,7 +481,7 @@ final class FleetLoop {
   }
 
   /// From one time to another in microseconds, both in UNIX nanoseconds; below 0 if the first is the later one.
-  private static func microseconds(_ start: Int64, _ end: Int64) -> Int {
+  static func microseconds(_ start: Int64, _ end: Int64) -> Int {
     let (difference, overflows) = end.subtractingReportingOverflow(start)
     guard !overflows else { return end > start ? LatencyHistogram.highest : -1 }
     return difference < 0 ? -1 : Int(difference / 1_000)

@@ -222,6 +222,35 @@ struct LocalPushServerTests {
     #expect(server.counts.heartbeats.sent == 0 && server.counts.heartbeats.silenced == 2)
   }
 
+  @Test("A server that ends takes acknowledgements, and sends nothing more")
+  func ending() {
+    var server = server { $0.rate = 10 }
+    register(&server, one, alice)
+    server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+    #expect(decided(&server) == ["1 text 1"])
+    server.end(now: 0)
+    let outcome = server.offer(.text("b", from: bob, to: alice), from: .control, now: 1)
+    server.receive(LocalPushMessage(request: 5, .directory([])), on: one, now: 1)
+    server.receive(LocalPushMessage(acknowledging: 1), on: one, now: 2)
+    server.advance(to: 30 * Self.second)
+    #expect(outcome == .absent && decided(&server) == [] && server.counts.texts.acknowledged == 1)
+    #expect(server.counts.heartbeats.offered == 0 && server.counts.sources == [.control: 2])
+  }
+
+  @Test("Further changes do not put a directory off")
+  func busyDirectory() {
+    var server = server()
+    register(&server, two, bob, .control)
+    server.receive(LocalPushMessage(acknowledging: 1), on: two, now: 0)
+    for number in 10..<20 as Range<UInt64> {
+      register(
+        &server, Link(loop: 0, connection: number), .init(device: number),
+        now: Self.second + Int64(number - 10) * Self.second / 10)
+    }
+    server.advance(to: 2 * Self.second)
+    #expect(decided(&server) == ["2 directory 2"])
+  }
+
   @Test("No more is under way on a connection than the limit")
   func overloaded() {
     var server = server { $0.maximumUnacknowledged = 2 }
