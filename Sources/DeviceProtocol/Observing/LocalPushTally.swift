@@ -10,7 +10,7 @@ public struct LocalPushTally: Sendable {
     public var requests = 0
     /// Those that were acknowledged in time.
     public var acknowledged = 0
-    /// Those that were acknowledged after the limit.
+    /// Those that were acknowledged after the limit, with nothing missing before.
     public var late = 0
     /// The other side was recorded until after the limit or to its end, and has not acknowledged them. Where the
     /// recording is cut, a late acknowledgement may be missing.
@@ -40,6 +40,8 @@ public struct LocalPushTally: Sendable {
   private struct Request {
     var time: Int64
     var isCounted: Bool
+    /// An acknowledgement came shortly before it, which may be its own.
+    var mayBeAnswered = false
   }
 
   /// The state of one side.
@@ -89,7 +91,7 @@ public struct LocalPushTally: Sendable {
         self[side].early[message.identifier] = time
         return
       }
-      noteAnswer(to: asked, at: time)
+      noteAnswer(to: asked, at: time, self[side])
     }
   }
 
@@ -99,13 +101,11 @@ public struct LocalPushTally: Sendable {
     if let asked = self[side].requests.removeValue(forKey: identifier) {
       decide(asked, self[side.other], hasEnded: false)
     }
+    var request = request
     if let answered = self[side.other].early.removeValue(forKey: identifier) {
-      if answered >= request.time { return noteAnswer(to: request, at: answered) }
+      if answered >= request.time { return noteAnswer(to: request, at: answered, self[side.other]) }
       // Captured times may be wrong by a little, or it is the answer to an earlier request that is missing.
-      if Self.duration(answered, request.time) <= limits.answer {
-        if request.isCounted { counts.open += 1 }
-        return
-      }
+      request.mayBeAnswered = Self.duration(answered, request.time) <= limits.answer
     }
     guard self[side].requests.count < limits.waiting else {
       if request.isCounted { counts.open += 1 }
@@ -114,9 +114,22 @@ public struct LocalPushTally: Sendable {
     self[side].requests[identifier] = request
   }
 
-  private mutating func noteAnswer(to request: Request, at time: Int64) {
+  private mutating func noteAnswer(to request: Request, at time: Int64, _ answering: State) {
     guard request.isCounted else { return }
-    if Self.duration(request.time, time) > limits.answer { counts.late += 1 } else { counts.acknowledged += 1 }
+    if Self.duration(request.time, time) <= limits.answer {
+      counts.acknowledged += 1
+    } else if isWhole(answering, after: request.time), !request.mayBeAnswered {
+      counts.late += 1
+    } else {
+      // An earlier acknowledgement may be what is missing.
+      counts.open += 1
+    }
+  }
+
+  /// Whether nothing of a side is missing within the limit after a time. A loss behind a message that came after the
+  /// limit takes nothing from what is known.
+  private func isWhole(_ answering: State, after time: Int64) -> Bool {
+    answering.lacksSince.map { $0 > .min && Self.duration(time, $0) > limits.answer } ?? true
   }
 
   /// Notes that bytes of a side are missing or could not be read: they were sent after its last message.
@@ -144,9 +157,11 @@ public struct LocalPushTally: Sendable {
     let asked = request.time
     // Whoever has ended its direction can answer no more.
     let isOver = hasEnded || answering.last.map { Self.duration(asked, $0) > limits.answer } ?? false
-    // A loss behind a message that came after the limit takes nothing from what is known.
-    let isWhole = answering.lacksSince.map { $0 > .min && Self.duration(asked, $0) > limits.answer } ?? true
-    if isOver, isWhole { counts.unanswered += 1 } else { counts.open += 1 }
+    if isOver, isWhole(answering, after: asked), !request.mayBeAnswered {
+      counts.unanswered += 1
+    } else {
+      counts.open += 1
+    }
   }
 
   private mutating func noteServer(_ message: LocalPushMessage, _ time: Int64, isCounted: Bool) {
