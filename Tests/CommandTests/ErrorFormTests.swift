@@ -39,7 +39,7 @@ struct ErrorFormTests {
     Case("simulate --plain --settings gone", 66, "gone"),
     Case("simulate --plain --gateway 127.0.0.1:0 --no-feedback --log none/x", 74, "none/x"),
     Case("load", 64, "--identity"),
-    Case("load --plain --gateway 127.0.0.1:9 --count 1 --give-up 10ms", 69, "Connection refused"),
+    Case("load --plain --gateway 127.0.0.1:9 --count 1 --give-up 2s", 69, "Connection refused"),
     Case("load --identity gone --count 1", 66, "'apnscope identity"), Case("load --plain --rate x", 64, "'x'"),
     Case("load --plain --threshold foo<1", 64, "unknown metric 'foo'"),
     Case("load --plain --faults foo=1", 64, "unknown fault"),
