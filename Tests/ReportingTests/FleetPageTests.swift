@@ -152,7 +152,9 @@ struct FleetPageTests {
     let receiving = try #require(forecast.receivingS)
     #expect(abs(receiving - 16_200_000.0 / 17) < 1e-3)
     #expect(abs(try #require(forecast.lastConnectedS) - receiving - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
-    #expect(forecast.basis == .extrapolated && forecast.notes.contains { $0.contains("the devices are the limit") })
+    #expect(abs(try #require(forecast.earliestS) - 2_000 - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
+    #expect(forecast.sentence.contains(" to ") && forecast.sentence.contains("predicted"))
+    #expect(forecast.basis == .extrapolated && forecast.notes.contains { $0.contains("only a fleet that gets more") })
     #expect(forecast.notes.contains { $0.contains("1,800,000 are for devices that are away") })
     #expect(
       CapacitySummary(document).text.contains("devices        the last connected device has its notification after"))
@@ -160,7 +162,8 @@ struct FleetPageTests {
     document.devices?.receivedPerS = 1e6
     let fast = try #require(CapacityAnalysis(document).devices)
     #expect(abs(try #require(fast.lastConnectedS) - 2_000 - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
-    #expect(!fast.notes.contains { $0.contains("the devices are the limit") })
+    #expect(fast.earliestS == fast.lastConnectedS && !fast.sentence.contains(" to "))
+    #expect(!fast.notes.contains { $0.contains("only a fleet that gets more") })
     document.target = .init(notifications: 900, withinS: nil)
     #expect(CapacityAnalysis(document).devices?.basis == .interpolated)
   }

@@ -160,7 +160,10 @@ extension Schema {
       "receiving_s", .number, "For the connected devices to get it, at the highest rate at which the fleet did.",
       unit: .seconds, when: "the fleet got anything"),
     Field(
-      "last_connected_s", .number, "From the start to when the last connected device has it.", unit: .seconds,
+      "earliest_s", .number, "From the start to when the last connected device has it, at the least.", unit: .seconds,
+      when: "both of these are there"),
+    Field(
+      "last_connected_s", .number, "The same, if devices get no more than the fleet did.", unit: .seconds,
       when: "both of these are there"),
     Field("basis", basis, "Evidence of `last_connected_s`.", when: "`last_connected_s` is there"),
     Field("notes", .array(.text), "What the times do not show, or why there is none, as sentences."),

@@ -48,7 +48,10 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
   public var sendingS: Double?
   /// Seconds for the devices to get it at the highest rate at which the fleet did; `nil`: it got nothing.
   public var receivingS: Double?
-  /// Seconds from the start to when the last connected device has it; `nil`: it is not known.
+  /// Seconds from the start to when the last connected device has it, at the least: the time to send all, and the longest
+  /// latency of the fleet; `nil`: it is not known.
+  public var earliestS: Double?
+  /// The same, if devices get no more than the fleet did; `nil`: it is not known.
   public var lastConnectedS: Double?
   /// The evidence of `lastConnectedS`; `nil` without it.
   public var basis: Basis?
@@ -73,6 +76,7 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
       notes.append("no rate passed, so there is no answer")
       return
     }
+    earliestS = sendingS + Double(fleet.onlineUs.maximum) / 1e6
     lastConnectedS = max(sendingS, receivingS) + Double(fleet.onlineUs.maximum) / 1e6
     basis = notifications <= fleet.online ? .interpolated : .extrapolated
     if basis == .extrapolated {
@@ -82,7 +86,7 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
     }
     if receivingS > sendingS {
       notes.append(
-        "the devices are the limit: no more than \(Unit.perSecond.text(fleet.receivedPerS)) were seen to reach them; they may be able to get more"
+        "no more than \(Unit.perSecond.text(fleet.receivedPerS)) were seen to reach devices, which may be able to get more: only a fleet that gets more can prove less time"
       )
     }
     if !fleet.isFromDue {
@@ -106,8 +110,9 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
       return "no answer for when the last connected device has \(counted(notifications, "notification"))"
     }
     let seen = offlineShare > 0 ? ", with \(Unit.share.text(offlineShare)) of the devices away" : ""
+    let least = earliestS.flatMap { $0 < lastConnectedS ? "\(Unit.seconds.text($0)) to " : nil } ?? ""
     return
-      "the last connected device has its notification after \(Unit.seconds.text(lastConnectedS))\(basis.remark)\(seen)"
+      "the last connected device has its notification after \(least)\(Unit.seconds.text(lastConnectedS))\(basis.remark)\(seen)"
   }
 
   /// The answer as a part of a report.
@@ -119,7 +124,9 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
     table.add(
       "time for connected devices to get them, at most", Prose(receivingS.map(Unit.seconds.text) ?? "unknown"))
     table.add(
-      "the last connected device has it after",
+      "the last connected device has it at the earliest after", Prose(earliestS.map(Unit.seconds.text) ?? "unknown"))
+    table.add(
+      "and if devices get no more than these did, after",
       Prose((lastConnectedS.map(Unit.seconds.text) ?? "unknown") + basis.remark))
     var rows = [
       [fleet.isFromDue ? "due to a connected device" : "the gateway's read to a connected device"]
