@@ -60,7 +60,7 @@ struct CatalogueTests {
         if record.memberCount > records[type]?.memberCount ?? 0 { records[type] = record }
       }
     }
-    #expect(records.count == 8)
+    #expect(records.count == 10)
     var specimens: [(schema: Schema, value: JSONValue)] = []
     for record in records.values { specimens.append((.records, record)) }
     for (_, schema, value) in try documents() { specimens.append((schema, value.shortened)) }
