@@ -75,11 +75,14 @@ struct DeviceBooksTests {
       #expect(result.notifications.received == 4_000 && result.faults == [:])
       // Each was due, and written, before the gateway read it, on one machine's clock.
       let latency = result.latency
-      #expect(latency.fromDue.onlineUs.count == 4_000 && latency.fromWritten.onlineUs.count == 4_000)
+      // A device that lags behind gets some of them later.
+      for paths in [latency.fromDue, latency.fromWritten] {
+        #expect(paths.all.reduce(0) { $0 + $1.count } == 4_000 && paths.onlineUs.count == result.notifications.online)
+      }
       #expect(latency.fromDue.onlineUs.mean >= latency.fromWritten.onlineUs.mean)
       #expect(latency.fromWritten.onlineUs.mean >= latency.onlineUs.mean && result.notifications.early == 0)
       #expect(result.campaigns.map(\.received) == [4_000] && result.campaigns.map(\.dated) == [4_000])
-      try report(in: command)
+      try report(gateway.process.ledgerFile, in: command)
       let lines = try received("fleet.jsonl", in: command)
       let arrived = try received("arrived.jsonl", in: command).filter { $0["fate"] as? String == "accepted" }
       #expect(arrived.count == 4_000)
@@ -88,8 +91,8 @@ struct DeviceBooksTests {
   }
 
   /// The report of both books, and of books that were changed.
-  private func report(in command: Command) throws {
-    let page = try command.run(["report", "fleet.json", "--ledger", "ledger.json", "--output", "page"])
+  private func report(_ ledger: String, in command: Command) throws {
+    let page = try command.run(["report", "fleet.json", "--ledger", ledger, "--output", "page"])
     #expect(page.status == 0, "\(page.errors)")
     #expect(try command.read("page/report.md").contains("The books of both sides agree."))
     var document = try #require(
@@ -98,7 +101,7 @@ struct DeviceBooksTests {
     (notifications["received"], notifications["online"]) = (3_999, 3_999)
     document["notifications"] = notifications
     try command.write([UInt8](try JSONSerialization.data(withJSONObject: document)), "changed.json")
-    let other = try command.run(["report", "changed.json", "--ledger", "ledger.json", "--output", "other"])
+    let other = try command.run(["report", "changed.json", "--ledger", ledger, "--output", "other"])
     #expect(other.status == 70 && other.errors.contains("disagree"), "\(other.errors)")
   }
 

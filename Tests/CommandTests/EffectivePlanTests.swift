@@ -31,11 +31,12 @@ struct EffectivePlanTests {
       ["--token-file", tokens.path, "--payload-file", payloads.path],
       ["--replay", Command.traces.appending(path: "plain-error.pcap.jsonl").path],
     ] { named.formUnion(try names(arguments)) }
-    // What is done with a plan and its result; and sizes from a file, which are written as --payload.
+    // What is done with a plan and its result; sizes from a file, which are written as --payload; and a template's short
+    // name.
     let others: Set<String> = [
       "help", "version", "plan", "print-plan", "output", "format", "history", "metrics", "metrics-linger", "junit",
       "label",
-      "payload-from", "quiet", "color", "screen", "web", "web-control",
+      "payload-from", "stamp", "quiet", "color", "screen", "web", "web-control",
       "log", "log-rate", "log-size",
     ]
     let options = Set(try OptionGrammar(of: Load.self).forms.keys).subtracting(others)

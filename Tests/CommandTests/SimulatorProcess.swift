@@ -41,7 +41,7 @@ final class SimulatorProcess {
 
   let folder: URL
   private let running: RunningProcess
-  private let ledgerFile: String
+  let ledgerFile: String
   private let logFile: String
 
   /// Starts it on free ports, and returns when they can be connected to.
