@@ -1,5 +1,5 @@
 extension FleetResult {
-  /// What devices received over local push. Texts and invitations are `Notifications`, too, and were sent as soon as they
+  /// Counts of devices that use local push. Texts and invitations are `Notifications`, too, and were sent as soon as they
   /// came.
   public struct LocalPush: Sendable, Equatable, Codable {
     /// Joinings of networks on which the extension may run, by their names; empty if all are such.

@@ -27,7 +27,7 @@ public struct FleetResult: Sendable, Equatable, Codable {
   public var latency = Latency()
   /// By name; those without one first.
   public var campaigns: [Campaign] = []
-  /// What only local push has; `nil`: devices used the device channel.
+  /// Counts that only local push has; `nil`: devices used the device channel.
   public var localPush: LocalPush?
   /// Errors of the gateway by name; a duplicate is one of them.
   public var faults: [String: Int] = [:]
@@ -212,7 +212,7 @@ public struct FleetResult: Sendable, Equatable, Codable {
     public var back = 0
     /// Seconds from the storm to when the last one of `back` was online; `nil`: none was.
     public var lastBackS: Double?
-    /// Seconds from the storm to the last notification, before the next storm, that had waited; `nil`: none came.
+    /// Seconds from the storm to the last notification that had waited for one of `back` when it came back; `nil`: none had.
     public var lastStoredS: Double?
     /// Connections opened in each of the first seconds after the storm, up to the last one in which any was.
     public var openedPerS: [Int] = []

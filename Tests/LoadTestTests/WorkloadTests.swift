@@ -302,6 +302,8 @@ struct BadPlan: Sendable, CustomTestStringConvertible {
     BadPlan("more than 61439") { $0.payload = .template(String(repeating: "{random:4096}", count: 15)) },
     BadPlan("more than 61439") { $0.payload = .template(String(repeating: "{", count: 61_440)) },
     BadPlan("more than 61439") { $0.payload = .template(String(repeating: "{index}", count: 3_072)) },
+    BadPlan("which stands for {due_ns}") { $0.payload = .template("{\"n\":1000000000000000001}") },
+    BadPlan("which stands for {written_ns}") { $0.payload = .template("[{written_ns},1000000000000000002]") },
     BadPlan("{random:4097}") { $0.payload = .template("{random:4097}") },
     BadPlan("0 to 4096") { $0.payload = .template("{random:99999999999999999999}") },
     BadPlan("share of oversize") { $0.faults = [.oversize: -0.1] },

@@ -1,4 +1,5 @@
 import Measurement
+import TestSupport
 import Testing
 
 @testable import Reporting
@@ -150,10 +151,10 @@ struct FleetPageTests {
     #expect(forecast.away == 1_800_000)
     #expect(abs(try #require(forecast.sendingS) - 2_000) < 1e-6)
     let receiving = try #require(forecast.receivingS)
-    #expect(abs(receiving - 16_200_000.0 / 17) < 1e-3)
+    #expect(abs(receiving - 16_200_000 / fleet.receivedPerS) < 1e-3)
     #expect(abs(try #require(forecast.lastConnectedS) - receiving - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
-    #expect(abs(try #require(forecast.earliestS) - 2_000 - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
-    #expect(forecast.sentence.contains(" to ") && forecast.sentence.contains("predicted"))
+    #expect(abs(try #require(forecast.keepingUpS) - 2_000 - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
+    #expect(forecast.sentence.contains("if devices keep up, and after") && forecast.sentence.contains("predicted"))
     #expect(forecast.basis == .extrapolated && forecast.notes.contains { $0.contains("only a fleet that gets more") })
     #expect(forecast.notes.contains { $0.contains("1,800,000 are for devices that are away") })
     #expect(
@@ -162,10 +163,31 @@ struct FleetPageTests {
     document.devices?.receivedPerS = 1e6
     let fast = try #require(CapacityAnalysis(document).devices)
     #expect(abs(try #require(fast.lastConnectedS) - 2_000 - Double(fleet.onlineUs.maximum) / 1e6) < 1e-6)
-    #expect(fast.earliestS == fast.lastConnectedS && !fast.sentence.contains(" to "))
+    #expect(fast.keepingUpS == fast.lastConnectedS && !fast.sentence.contains("keep up"))
     #expect(!fast.notes.contains { $0.contains("only a fleet that gets more") })
     document.target = .init(notifications: 900, withinS: nil)
     #expect(CapacityAnalysis(document).devices?.basis == .interpolated)
+  }
+
+  @Test(
+    "A rate is one that the fleet has held, and no look that came late is taken for more", arguments: seeds(20, of: 200)
+  )
+  func rate(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    var result = FleetResult()
+    result.devices.asked = 1
+    // 100/s for a time, looked at once a second, and now and then seconds later.
+    var (time, last, end) = (0.0, 0.0, Double(generator.number(12...120)))
+    end += 0.5
+    while time < end {
+      time = min(end, time + (generator.happens(oneIn: 6) ? Double(generator.number(2...8)) : 1.05))
+      result.timeline.note(
+        time: Int(time), onlineS: 1, opened: 0, received: Int(100 * time) - Int(100 * last), most: 1_000)
+      last = time
+    }
+    let rate = MeasuredFleet(result, source: "").receivedPerS
+    #expect(rate <= 100 && rate > 60, "\(rate)")
+    #expect(MeasuredFleet(FleetResult(), source: "").receivedPerS == 0)
   }
 
   @Test("Where nothing is proven there is no answer")
@@ -184,6 +206,12 @@ struct FleetPageTests {
     document.devices = MeasuredFleet(result, source: "fleet.json")
     let forecast = try #require(CapacityAnalysis(document).devices)
     #expect(forecast.lastConnectedS == nil && forecast.offlineShare == 0)
+    document.devices = MeasuredFleet(Self.result(), source: "fleet.json")
+    document.devices?.early = 1
+    #expect(CapacityAnalysis(document).devices?.lastConnectedS == nil)
+    document.devices?.early = 0
+    document.devices?.onlineUs.record(LatencyHistogram.highest)
+    #expect(CapacityAnalysis(document).devices?.lastConnectedS == nil)
     document.devices = MeasuredFleet(Self.result(), source: "fleet.json")
     document.sustainedPerS = nil
     #expect(CapacityAnalysis(document).devices?.notes.contains { $0.contains("no rate passed") } == true)

@@ -36,7 +36,7 @@ struct UnreadConnections {
 
   mutating func note(_ record: ConnectionRecord) {
     total += 1
-    // What was read is in counts of its own.
+    // Messages that were read have counts of their own.
     if let messages = record.messages, messages > 0, record.tls?.isWhole != false { return }
     if record.server?.port == Self.devicePort, record.notifications + record.feedbackTuples == 0 {
       ofDevices += 1

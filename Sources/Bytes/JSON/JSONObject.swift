@@ -20,7 +20,7 @@ package struct JSONObject: Sendable {
     return found
   }
 
-  /// Compares bytes: to make a string of each key costs more than all else that is done with a message.
+  /// Compares bytes, so that no string of each key is made.
   private func isKey(_ index: Int, _ key: String, _ text: RawSpan) -> Bool {
     guard !tape.nodes[index].hasEscapes else { return tape.string(index, text) == key }
     let contents = tape.contents(index)

@@ -188,7 +188,7 @@ struct LocalPushSession: FleetSession {
   }
 }
 
-/// What a session tells of local push.
+/// An event that only sessions of local push have.
 enum LocalPushEvent: Equatable {
   /// The user was sent, and acknowledged.
   case asked, registered

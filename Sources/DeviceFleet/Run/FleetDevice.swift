@@ -39,6 +39,8 @@ final class FleetDevice {
   var restores: UInt32 = 0
   /// The storm after which the device is awaited, by its place in the plan; -1: none.
   var awaitedAfter: Int32 = -1
+  /// The storm that the device has come back from by its connection; -1: none.
+  var returnedAfter: Int32 = -1
   /// When the next attempt may be made, when something is to be acknowledged, and when the device is looked at next;
   /// `Int64.max`: never.
   var retryAt: Int64 = 0

@@ -295,7 +295,7 @@ final class FleetLoop {
     tally.closed[cause, default: 0] += 1
     let lasted = device.onlineSince > 0 && now - device.onlineSince >= Self.lasting
     if device.onlineSince > 0 { tally.online -= 1 }
-    device.onlineSince = 0
+    (device.onlineSince, device.returnedAfter) = (0, -1)
     buffered -= device.session.pendingBytes
     device.session.disconnected()
     (device.link, device.channel, device.cause, device.acknowledgeAt) = (.down, nil, nil, .max)
@@ -411,7 +411,7 @@ final class FleetLoop {
     case .registered: tally.tokens += 1
     case .online: noteOnline(device)
     case .received(let delivery):
-      note(delivery, time)
+      note(delivery, device, time)
       notified?(DeviceNotification(time: time, device: device.session.device, delivery: delivery))
     case .acknowledged: tally.notifications.acknowledgements += 1
     case .tokenChanged: tally.tokenChanges += 1
@@ -439,13 +439,13 @@ final class FleetLoop {
     tally.latency.readyUs.record(Int((now - device.began) / 1_000))
     guard device.awaitedAfter >= 0 else { return }
     let storm = Int(device.awaitedAfter)
-    device.awaitedAfter = -1
+    (device.returnedAfter, device.awaitedAfter) = (device.awaitedAfter, -1)
     tally.storms[storm].back += 1
     let seconds = Double(now - plan.presence.storms[storm].time.nanoseconds) / 1e9
     tally.storms[storm].lastBackS = max(tally.storms[storm].lastBackS ?? 0, seconds)
   }
 
-  private func note(_ delivery: DeviceMessage.Delivery, _ time: Int64) {
+  private func note(_ delivery: DeviceMessage.Delivery, _ device: FleetDevice, _ time: Int64) {
     tally.lastReceived = time
     tally.notifications.received += 1
     tally.notifications.payloadBytes += delivery.payload.count
@@ -474,10 +474,12 @@ final class FleetLoop {
     }
     tally.campaigns.note(
       stamp, time: time, sent: delivery.sent, isOnline: isOnline, most: plan.limits.campaigns)
-    guard delivery.isStored || delivery.isRepeated else { return }
-    let now = now
-    guard let storm = lastStorm(now) else { return }
-    tally.storms[storm].lastStoredS = Double(now - plan.presence.storms[storm].time.nanoseconds) / 1e9
+    // It waited for a device that a storm took, and not for a window or an acknowledgement.
+    guard !isOnline, device.returnedAfter >= 0 else { return }
+    let (storm, now) = (Int(device.returnedAfter), now)
+    guard sent > Int((now - device.onlineSince) / 1_000) else { return }
+    let seconds = Double(now - plan.presence.storms[storm].time.nanoseconds) / 1e9
+    tally.storms[storm].lastStoredS = max(tally.storms[storm].lastStoredS ?? 0, seconds)
   }
 
   /// From one time to another in microseconds, both in UNIX nanoseconds; below 0 if the first is the later one.

@@ -65,7 +65,7 @@ enum SessionEvent: Equatable {
   case acknowledged
   case tokenChanged
   case refused(DeviceMessage.Refusal)
-  /// What local push alone has.
+  /// An event of local push alone.
   case localPush(LocalPushEvent)
   /// The gateway did what it must not.
   case fault(SessionFault)

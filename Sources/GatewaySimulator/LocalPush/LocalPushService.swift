@@ -46,7 +46,7 @@ public struct LocalPushService: Sendable {
   }
 }
 
-/// What the server of local push does wrong.
+/// Faults of the server of local push.
 public struct LocalPushFaults: Sendable, Equatable {
   /// A moment at which open connections fall silent: the server neither reads nor writes them any more, and does not close
   /// them.

@@ -114,7 +114,8 @@ extension FindingKind {
     case .acknowledgedLate:
       some("request", "requests") + " of local push \(count == 1 ? "was" : "were") acknowledged later than after 10 s"
     case .serverSilent:
-      some("time", "times") + " a server of local push sent nothing for over 30 s, after which clients give up"
+      some("time", "times")
+        + " a server of local push sent nothing for over 30 s, after which a client of Apple's sample gives up"
     case .ambiguousZero:
       some("error response names", "error responses name")
         + " identifier 0, which may mean a notification or none: ignored"

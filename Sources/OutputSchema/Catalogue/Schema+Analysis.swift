@@ -160,11 +160,12 @@ extension Schema {
       "receiving_s", .number, "For the connected devices to get it, at the highest rate at which the fleet did.",
       unit: .seconds, when: "the fleet got anything"),
     Field(
-      "earliest_s", .number, "From the start to when the last connected device has it, at the least.", unit: .seconds,
-      when: "both of these are there"),
+      "keeping_up_s", .number,
+      "From the start to when the last connected device has it, if devices keep up with the sending.", unit: .seconds,
+      when: "both of these are there, and the fleet's latencies are known"),
     Field(
       "last_connected_s", .number, "The same, if devices get no more than the fleet did.", unit: .seconds,
-      when: "both of these are there"),
+      when: "`keeping_up_s` is there"),
     Field("basis", basis, "Evidence of `last_connected_s`.", when: "`last_connected_s` is there"),
     Field("notes", .array(.text), "What the times do not show, or why there is none, as sentences."),
   ]

@@ -76,10 +76,13 @@ extension Schema {
       "offline_share", .number, "Share of the devices' time in which they were not online.", unit: .share,
       when: "the result has a course"),
     Field("online", .integer, "Notifications that the gateway sent as it got them, to connected devices."),
-    Field("received_per_s", .number, "The most notifications that came in a second.", unit: .perSecond),
+    Field(
+      "received_per_s", .number,
+      "The highest rate at which notifications came for 10 s or, in a shorter run, for all of it.", unit: .perSecond),
     Field("online_us", .histogram, "To a connected device.", unit: .microseconds),
     Field("is_from_due", .boolean, "Whether `online_us` is from when it was due, or from the gateway's read."),
     Field("stored_us", .histogram, "From the gateway's read to a device that came back.", unit: .microseconds),
+    Field("early", .integer, "Notifications that tell a time after the one at which they came: the clocks differ."),
   ]
 
   private static let target: [Field] = [

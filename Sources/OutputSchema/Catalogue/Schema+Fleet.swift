@@ -33,7 +33,8 @@ extension Schema {
         "campaigns", .array(.object(campaign)),
         "Notifications by the name of their campaign, which their payloads tell; those without one first.", of: .run),
       Field(
-        "local_push", .object(localPush), "What only local push has.", of: .run, when: "`--local-push` was given",
+        "local_push", .object(localPush), "Counts that only local push has.", of: .run,
+        when: "`--local-push` was given",
         since: "0.3"),
       Field(
         "faults", .map(key: fault, value: .integer),
@@ -247,7 +248,7 @@ extension Schema {
       "last_back_s", .number, "From the storm to when the last one of `back` was online.", unit: .seconds,
       when: "any was"),
     Field(
-      "last_stored_s", .number, "From the storm to the last notification, before the next storm, that had waited.",
+      "last_stored_s", .number, "From the storm to the last notification that had waited for one of `back`.",
       unit: .seconds, when: "any came"),
     Field("opened_per_s", .array(.integer), "Connections opened in each of the first 600 seconds after the storm."),
     Field("peak_opened_per_s", .integer, "The highest of these.", unit: .perSecond),

@@ -235,7 +235,7 @@ extension Schema {
     Field("invitations", .object(localPushRequests), "Invitations to calls."),
     Field("call_actions", .object(localPushRequests), "Actions in calls, on the control channel."),
     Field("heartbeats", .object(localPushRequests), "Heartbeats on the notification channel."),
-    Field("directories", .object(localPushRequests), "Who is here, on the control channel."),
+    Field("directories", .object(localPushRequests), "Lists of the users who are here, on the control channel."),
     Field(
       "stray_acknowledgements", .integer,
       "Acknowledgements that nobody awaited, because the request had timed out or never was."),

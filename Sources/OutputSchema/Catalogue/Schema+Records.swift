@@ -381,8 +381,9 @@ extension Schema {
     Field("coding_key", .integer, "The number of the content in the message.", when: "it has content"),
     Field("count", .integer, "The number of the heartbeat.", when: of("heartbeat")),
     Field("user", .object(user), "The user of the client.", when: of("user")),
-    Field("sender", .object(user), "Who calls or writes.", when: of("invite", "text")),
-    Field("receiver", .object(user), "Who is called or written to.", when: of("invite", "call_action", "text")),
+    Field("sender", .object(user), "The user who calls or writes.", when: of("invite", "text")),
+    Field(
+      "receiver", .object(user), "The user who is called or written to.", when: of("invite", "call_action", "text")),
     Field("message", .text, "The text.", when: of("text")),
     Field("users", .array(.text), "The identifiers of the users.", when: of("directory")),
     Field("device_names", .array(.text), "The name of the device of each of them.", when: of("directory")),

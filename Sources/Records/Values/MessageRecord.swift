@@ -21,7 +21,7 @@ public enum MessageRecord: Sendable, Equatable {
     }
   }
 
-  /// Which end sent it: the client is the device.
+  /// The end that sent it: the client is the device.
   public var direction: Direction {
     switch self {
     case .device(let record): record.direction

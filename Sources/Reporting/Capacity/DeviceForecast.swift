@@ -1,6 +1,6 @@
 import Measurement
 
-/// What a fleet of simulated devices has shown: `apnscope devices --output`, as a plan needs it.
+/// The figures of a fleet of simulated devices that a plan needs, from `apnscope devices --output`.
 public struct MeasuredFleet: Sendable, Equatable, Codable {
   /// The name of the result's file.
   public var source: String
@@ -8,8 +8,9 @@ public struct MeasuredFleet: Sendable, Equatable, Codable {
   public var devices: Int
   /// The share of the devices' time in which they were not online, from 0 to 1; `nil`: the result has no course.
   public var offlineShare: Double?
-  /// Notifications to devices that were connected, and the most of all notifications that came in a second.
+  /// Notifications to devices that were connected.
   public var online: Int
+  /// The highest rate at which notifications of all paths came for 10 s or, in a shorter run, for all of it.
   public var receivedPerS: Double
   /// From when a notification was due, or was read by the gateway if payloads do not tell it, to a connected device.
   public var onlineUs: LatencyHistogram
@@ -17,23 +18,51 @@ public struct MeasuredFleet: Sendable, Equatable, Codable {
   public var isFromDue: Bool
   /// From the gateway's read to a device that came back.
   public var storedUs: LatencyHistogram
+  /// Notifications that tell a time after the one at which they came: then the clocks differ, and no latency is right.
+  public var early: Int
 
   /// - Parameter source: the name of the file.
   public init(_ result: FleetResult, source: String) {
     self.source = source
     devices = result.devices.asked
-    let samples = result.timeline.samples
-    // Until the first connection the fleet had not begun.
-    let running = samples.drop { $0.onlineS == 0 }
+    // Until the first connection the fleet had not begun, and its last sample may be of less than a second.
+    var running = result.timeline.samples.drop { $0.onlineS == 0 }
+    if running.last?.onlineS == 0 { running.removeLast() }
     let seconds = Double(running.count) * Double(max(1, result.timeline.periodS))
     let online = running.reduce(0.0) { $0 + Double($1.onlineS) }
     offlineShare = seconds > 0 && devices > 0 ? min(1, max(0, 1 - online / (seconds * Double(devices)))) : nil
     self.online = result.notifications.online
-    receivedPerS = (samples.map { Double($0.received) }.max() ?? 0) / Double(max(1, result.timeline.periodS))
+    receivedPerS = Self.rate(result)
     let due = result.latency.fromDue.onlineUs
     isFromDue = due.count > 0 && due.count == result.notifications.online
     onlineUs = isFromDue ? due : result.latency.onlineUs
     storedUs = result.latency.storedUs
+    early = result.notifications.early
+  }
+
+  /// A sample has what came since the sample before it, which is more than a second where the fleet was stalled, and its
+  /// time is right to a period. So rates are those of spans between two samples, each a period longer than it seems.
+  private static func rate(_ result: FleetResult) -> Double {
+    let samples = result.timeline.samples.map { (time: Double($0.time), received: Double($0.received)) }
+    guard let first = samples.first, let last = samples.last else { return 0 }
+    let period = Double(max(1, result.timeline.periodS))
+    let shortest = min(10, last.time - first.time)
+    // That of the whole run.
+    var best = 0.0
+    if let began = unixSeconds(result.started), let ended = unixSeconds(result.ended), ended > began {
+      best = Double(result.notifications.received) / max(1, ended - began)
+    }
+    var (start, sum) = (0, 0.0)
+    for end in samples.indices.dropFirst() {
+      sum += samples[end].received
+      while start + 1 < end, samples[end].time - samples[start + 1].time >= shortest {
+        start += 1
+        sum -= samples[start].received
+      }
+      let span = samples[end].time - samples[start].time
+      if span >= shortest { best = max(best, sum / (span + period)) }
+    }
+    return best
   }
 }
 
@@ -48,9 +77,9 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
   public var sendingS: Double?
   /// Seconds for the devices to get it at the highest rate at which the fleet did; `nil`: it got nothing.
   public var receivingS: Double?
-  /// Seconds from the start to when the last connected device has it, at the least: the time to send all, and the longest
-  /// latency of the fleet; `nil`: it is not known.
-  public var earliestS: Double?
+  /// Seconds from the start to when the last connected device has it, if devices keep up with the sending: the time to send
+  /// all, and the longest latency of the fleet; `nil`: it is not known.
+  public var keepingUpS: Double?
   /// The same, if devices get no more than the fleet did; `nil`: it is not known.
   public var lastConnectedS: Double?
   /// The evidence of `lastConnectedS`; `nil` without it.
@@ -76,7 +105,17 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
       notes.append("no rate passed, so there is no answer")
       return
     }
-    earliestS = sendingS + Double(fleet.onlineUs.maximum) / 1e6
+    guard fleet.early == 0 else {
+      notes.append(
+        "in \(fleet.source) \(counted(fleet.early, "notification")) came before they were sent: its clocks differ, so there is no answer"
+      )
+      return
+    }
+    guard fleet.onlineUs.maximum < LatencyHistogram.highest else {
+      notes.append("in \(fleet.source) a latency is an hour or more, and not known, so there is no answer")
+      return
+    }
+    keepingUpS = sendingS + Double(fleet.onlineUs.maximum) / 1e6
     lastConnectedS = max(sendingS, receivingS) + Double(fleet.onlineUs.maximum) / 1e6
     basis = notifications <= fleet.online ? .interpolated : .extrapolated
     if basis == .extrapolated {
@@ -110,9 +149,12 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
       return "no answer for when the last connected device has \(counted(notifications, "notification"))"
     }
     let seen = offlineShare > 0 ? ", with \(Unit.share.text(offlineShare)) of the devices away" : ""
-    let least = earliestS.flatMap { $0 < lastConnectedS ? "\(Unit.seconds.text($0)) to " : nil } ?? ""
+    guard let keepingUpS, keepingUpS < lastConnectedS else {
+      return
+        "the last connected device has its notification after \(Unit.seconds.text(lastConnectedS))\(basis.remark)\(seen)"
+    }
     return
-      "the last connected device has its notification after \(least)\(Unit.seconds.text(lastConnectedS))\(basis.remark)\(seen)"
+      "the last connected device has its notification after \(Unit.seconds.text(keepingUpS)) if devices keep up, and after \(Unit.seconds.text(lastConnectedS)) if they get no more than the fleet did\(basis.remark)\(seen)"
   }
 
   /// The answer as a part of a report.
@@ -124,7 +166,8 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
     table.add(
       "time for connected devices to get them, at most", Prose(receivingS.map(Unit.seconds.text) ?? "unknown"))
     table.add(
-      "the last connected device has it at the earliest after", Prose(earliestS.map(Unit.seconds.text) ?? "unknown"))
+      "the last connected device has it, if devices keep up, after",
+      Prose(keepingUpS.map(Unit.seconds.text) ?? "unknown"))
     table.add(
       "and if devices get no more than these did, after",
       Prose((lastConnectedS.map(Unit.seconds.text) ?? "unknown") + basis.remark))

@@ -71,7 +71,8 @@ struct FleetBooks {
           "The books agree: all that was accepted is accounted for, and the devices received what the other side calls delivered."
         ))
     } else {
-      blocks.append(.callout(.bad, "The books disagree."))
+      blocks.append(
+        .callout(.bad, "The books disagree. They are of one fleet: a ledger that has others, too, cannot agree."))
     }
     switch other {
     case .channel(let channel): blocks += self.blocks(channel)

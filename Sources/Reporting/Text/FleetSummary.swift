@@ -73,7 +73,8 @@ package struct FleetSummary: Sendable {
     result.storms.map { storm in
       let all = storm.back == storm.lost ? "all" : "\(grouped(storm.back)) of \(grouped(storm.lost))"
       let back = storm.lastBackS.map { ", \(all) back after \(tenths($0))" } ?? ""
-      let stored = storm.lastStoredS.map { ", the last notification that had waited came after \(tenths($0))" } ?? ""
+      let stored =
+        storm.lastStoredS.map { ", the last notification that had waited for them came after \(tenths($0))" } ?? ""
       return
         "storm          at \(tenths(storm.atS)): \(counted(storm.lost, "connection")) lost\(back), at most \(grouped(storm.peakOpenedPerS)) connections a second\(stored)"
     }

@@ -92,8 +92,12 @@ struct CapacityQuestions: ParsableArguments {
       guard document.target != nil else {
         throw ValidationError("--devices needs --target: the campaign whose last device is asked for.")
       }
-      document.devices = MeasuredFleet(
-        try complaining { try ResultDocument.readFleet(devices) }, source: devices)
+      let fleet = try complaining { try ResultDocument.readFleet(devices) }
+      guard fleet.localPush == nil else {
+        complain("\(devices): is of local push, whose notifications come from no gateway")
+        throw ExitStatus.damaged
+      }
+      document.devices = MeasuredFleet(fleet, source: devices)
     }
   }
 }
