@@ -46,7 +46,7 @@ public struct MeasuredFleet: Sendable, Equatable, Codable {
     let samples = result.timeline.samples.map { (time: Double($0.time), received: Double($0.received)) }
     guard let first = samples.first, let last = samples.last else { return 0 }
     let period = Double(max(1, result.timeline.periodS))
-    let shortest = min(10, last.time - first.time)
+    let shortest = max(0, min(10, last.time - first.time))
     // That of the whole run.
     var best = 0.0
     if let began = unixSeconds(result.started), let ended = unixSeconds(result.ended), ended > began {
