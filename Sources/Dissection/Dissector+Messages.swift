@@ -58,13 +58,13 @@ extension Dissector {
     readHeld(connection.takeHeld(), connection)
   }
 
-  /// Which end the messages show as the client; `nil`: both may be.
+  /// The end that the messages show to be the client; `nil`: both may be.
   private func clientIsHigh(_ low: [UInt8], _ high: [UInt8], _ kind: MessageProtocol) -> Bool? {
     if let sender = sender(of: low, kind) { return sender == .server }
     return sender(of: high, kind).map { $0 == .client }
   }
 
-  /// Who sends the first of these messages that only one end sends.
+  /// The end that sends the first of these messages that only one end sends.
   private func sender(of bytes: [UInt8], _ kind: MessageProtocol) -> Direction? {
     var sender: Direction?
     var stream = MessageStream(kind)
@@ -162,7 +162,7 @@ extension MessageError {
 }
 
 extension ObservedMessage {
-  /// Who sends such messages; `nil`: either end.
+  /// The end that sends such messages; `nil`: either.
   fileprivate var sender: Direction? {
     switch self {
     case .device(let message):

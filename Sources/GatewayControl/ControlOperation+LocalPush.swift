@@ -22,7 +22,8 @@ extension ControlOperation {
       summary:
         "Sends a user a text, an invitation to a call, or an action in a call. The answer says what became of it at once; whether the device has acknowledged it is in the counts.",
       body: "LocalPushMessage",
-      answer: Answer(status: 200, text: "What became of it at once.", schema: "LocalPushOutcome"), problems: [409]
+      answer: Answer(status: 200, text: "The outcome, as far as it is known at once.", schema: "LocalPushOutcome"),
+      problems: [409]
     ) { service, call in
       let simulator = try simulator(service)
       let message = try call.request.decoded(Message.self)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What other threads have for one event loop, in the order in which it was put in.
+/// Values that other threads have for one event loop, in the order in which they were put in.
 ///
 /// Any thread puts elements in; the first one has the loop take them. An element that is put in while the loop takes is
 /// either taken with the others, or the box is empty again, and the loop comes once more.

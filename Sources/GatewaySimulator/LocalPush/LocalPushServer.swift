@@ -20,7 +20,7 @@ struct LocalPushServer: Sendable {
   typealias Link = RegisteredApp.Link
   typealias User = LocalPushMessage.User
 
-  /// What is to be done with a connection.
+  /// An order for a connection.
   enum Order: Sendable, Equatable {
     case write(LocalPushMessage)
     case close
@@ -29,7 +29,7 @@ struct LocalPushServer: Sendable {
   /// Where a message for a user comes from.
   enum Source: String, Sendable, CaseIterable { case device, control, file, rate }
 
-  /// What becomes of a message at once.
+  /// The outcome of a message, as far as it is known at once.
   enum Outcome: String, Sendable, CaseIterable {
     case sent
     /// The user has no connection of the channel.
@@ -124,7 +124,7 @@ struct LocalPushServer: Sendable {
     lostHeartbeats = options.faults.lostHeartbeats
   }
 
-  /// What is to be done, in this order, since the last call.
+  /// The orders since the last call, as they were given.
   mutating func takeOrders() -> [(link: Link, order: Order)] {
     guard !orders.isEmpty else { return [] }
     defer { orders = [] }

@@ -5,7 +5,7 @@ import NIOPosix
 
 /// Local push while the simulator runs.
 extension Simulator {
-  /// What becomes at once of a message for a user of local push.
+  /// The outcome of a message for a user of local push, as far as it is known at once.
   public enum LocalPushOutcome: String, Sendable, CaseIterable, Codable {
     /// It was sent, and its acknowledgement is awaited.
     case sent
@@ -29,7 +29,7 @@ extension Simulator {
     var ports: [LocalPushPort] = []
     var isRestarting = false
     var isEnding = false
-    /// What the options plan, and the latest restart that was asked for.
+    /// The restarts that the options plan, and the latest one that was asked for.
     var plan: Task<Void, Never>?
     var restart: Task<Void, Never>?
   }
