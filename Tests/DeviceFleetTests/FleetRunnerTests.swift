@@ -152,6 +152,24 @@ struct FleetRunnerTests {
     try await gateway.end()
   }
 
+  @Test(
+    "A storm has drained when devices have what had waited for them, and not what came after they were back",
+    arguments: [true, false])
+  func drained(hasWaited: Bool) async throws {
+    let gateway = try await ScriptedGateway(.init(waiting: 1, age: hasWaited ? .seconds(600) : .zero))
+    let (result, _) = try await run(gateway) {
+      $0.count = 20
+      $0.presence.storms = [.init(time: .seconds(8), within: .milliseconds(100))]
+    } until: {
+      $0.notifications.received == 80
+    }
+    let storm = result.storms[0]
+    #expect(storm.back == 20 && result.notifications.stored == 20)
+    #expect((storm.lastStoredS != nil) == hasWaited)
+    if hasWaited { #expect(try #require(storm.lastStoredS) >= #require(storm.lastBackS)) }
+    try await gateway.end()
+  }
+
   @Test("Devices that are restored register as their next generation and get notifications anew")
   func restores() async throws {
     let gateway = try await ScriptedGateway(.init(notifications: 1))

@@ -14,6 +14,9 @@ final class ScriptedGateway: Sendable {
   struct Script: Sendable {
     /// Notifications for each app, the first time that a device is online.
     var notifications = 3
+    /// Further ones for each app whenever its device comes back, and how long ago the gateway has read them.
+    var waiting = 0
+    var age = Duration.zero
     var seed: UInt64 = 1
     /// Answers to registrations are refusals for this reason.
     var refusal: DeviceMessage.Refusal?
@@ -133,14 +136,14 @@ private final class GatewayEnd: ChannelInboundHandler {
         for app in online.apps {
           let name = "\(app.token) \(app.topic)"
           let isNew = books.sent[name] == nil
-          let last = isNew ? UInt64(script.notifications) : books.sent[name] ?? 0
+          let last = isNew ? UInt64(script.notifications) : (books.sent[name] ?? 0) + UInt64(script.waiting)
           books.sent[name] = last
           books.acknowledged[name] = max(books.acknowledged[name] ?? 0, app.received)
           guard app.received < last else { continue }
           for sequence in app.received + 1...last {
             let delivery = DeviceMessage.Delivery(
               token: app.token, topic: app.topic, sequence: sequence, payload: Array("{\"n\":\(sequence)}".utf8),
-              sent: WallClock.system.nanoseconds(), isStored: !isNew)
+              sent: WallClock.system.nanoseconds() - (isNew ? 0 : script.age.nanoseconds), isStored: !isNew)
             answers += Array(repeating: .deliver(delivery), count: script.repeatsSequences ? 2 : 1)
           }
         }
