@@ -80,8 +80,10 @@ struct LoadLogTests {
       }
       for connection in 0...1 {
         let numbers = attempts.filter { $0.0 == connection }.map(\.1)
-        #expect(numbers.first == 1 && numbers == numbers.sorted() && numbers.count > 1)
+        #expect(numbers.first == 1 && numbers == Array(1...numbers.count), "\(numbers)")
       }
+      // An error response was seen, so a connection came again; which of them had it is chance.
+      #expect(attempts.count > 2)
       // The notification that is named is the one that the plan has: every 150th that the gateway has read is refused.
       #expect(lines.filter { $0["status"] as? Int == 8 }.allSatisfy { ($0["notification"] as? Int ?? -1) >= 0 })
       // Wall clock and seconds of the run are one clock.

@@ -229,7 +229,9 @@ struct FleetRunnerTests {
     }
     #expect(result.devices.everOnline == 0 && result.registrations.refused.keys.sorted() == ["too_many"])
     #expect((4...24).contains(result.connections.opened), "\(result.connections.opened) in 500 ms")
-    #expect(result.connections.closed[.refused] == result.connections.opened)
+    // The last connection of either device may be under way when the fleet gives up.
+    let (opened, closed) = (result.connections.opened, result.connections.closed)
+    #expect((opened - 2...opened).contains(closed[.refused, default: 0]) && closed.sum == opened, "\(closed)")
     try await gateway.end()
 
     let port = try ReservedPort()

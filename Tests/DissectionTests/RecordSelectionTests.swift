@@ -250,6 +250,9 @@ private struct AllRecords {
     selected.summary["error_responses"] = count("error_response")
     selected.summary["feedback_tuples"] = count("feedback")
     selected.summary["gaps"] = count("gap")
+    // A member of a recording that has messages to devices, and of no other.
+    let messages = count("device") + count("local_push")
+    selected.summary["messages"] = messages == 0 ? nil : messages
     let broken = records.count {
       kept.contains($0.line) && $0.fields["type"] as? String == "notification" && $0.fields["problem"] != nil
     }
