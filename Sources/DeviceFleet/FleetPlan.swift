@@ -151,5 +151,9 @@ public struct FleetPlan: Sendable {
     guard zip(storms, storms.dropFirst()).allSatisfy({ $0.time < $1.time }) else {
       throw PlanError("storms follow each other")
     }
+    let networks = localPush?.networks.map(\.name) ?? []
+    for case let name? in storms.map(\.network) where !networks.contains(name) {
+      throw PlanError("a storm hits the network '\(name)', which devices do not join")
+    }
   }
 }

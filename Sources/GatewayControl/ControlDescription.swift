@@ -1,3 +1,4 @@
+import GatewaySimulator
 import OutputSchema
 
 /// The OpenAPI document of the endpoint, made from its operations.
@@ -176,14 +177,48 @@ enum ControlDescription {
     .init(
       "LocalPush",
       object(
-        [.init("notification", text), .init("control", text), .init("lost_heartbeats", share)],
-        required: ["lost_heartbeats"])),
+        [.init("networks", list("LocalPushNetwork")), .init("control", text), .init("lost_heartbeats", share)],
+        required: ["networks", "lost_heartbeats"])),
+    .init(
+      "LocalPushNetwork",
+      object(
+        [
+          .init("name", described(text, "Empty: it has none.")), .init("address", text),
+          .init("here", described(count, "Users with a notification channel.")),
+          .init("listens", described(["type": "boolean"], "Not so while it is away.")),
+        ], required: ["name", "address", "here", "listens"])),
+    .init(
+      "LocalPushUsers",
+      object(
+        [
+          .init("users", list("LocalPushUser")),
+          .init("count", described(count, "All of them, also those who are not listed.")),
+        ], required: ["users", "count"])),
+    .init(
+      "LocalPushUser",
+      object(
+        [.init("user", text), .init("device_name", text), .init("network", text)],
+        required: ["user", "device_name", "network"])),
     .init("LocalPushMessage", localPushMessage),
     .init(
       "LocalPushOutcome",
-      object(
-        [.init("outcome", ["type": "string", "enum": ["sent", "absent", "overloaded", "silenced"]])],
-        required: ["outcome"])),
+      [
+        "oneOf": [
+          object(
+            [
+              .init(
+                "outcome",
+                described(
+                  ["type": "string", "enum": ["sent", "absent", "overloaded", "silenced"]], "Of a message for a user."))
+            ], required: ["outcome"]),
+          object(
+            [
+              .init("receivers", described(count, "Users who were on the network at that moment.")),
+              .init("sent", count), .init("absent", described(count, "1 if nobody was there.")),
+              .init("overloaded", count), .init("silenced", count),
+            ], required: ["receivers", "sent", "absent", "overloaded", "silenced"]),
+        ]
+      ]),
     .init("LostHeartbeats", object([.init("share", share)], required: ["share"])),
     .init("LocalPushSilence", object([.init("share", share)], required: ["share"])),
     .init(
@@ -192,7 +227,13 @@ enum ControlDescription {
         [
           .init(
             "pause_s",
-            ["type": "number", "minimum": 0, "maximum": .number("\(Int(ControlOperation.longestPause))")])
+            ["type": "number", "minimum": 0, "maximum": .number("\(Int(ControlOperation.longestPause))")]),
+          .init("network", described(network, "Only this one; without it the whole server.")),
+          .init(
+            "ending",
+            described(
+              ["type": "string", "enum": ["closed", "silent"]],
+              "closed unless given; silent: open connections stay open, and are neither read nor written any more.")),
         ], required: ["pause_s"])),
     .init("Device", object([.init("token", text), .init("state", state)], required: ["token", "state"])),
     .init("NewState", object([.init("state", state)], required: ["state"])),
@@ -241,23 +282,27 @@ enum ControlDescription {
     ]
   ]
 
-  /// One of three kinds, and what each has.
+  private static let network: JSONValue = [
+    "type": "string", "maxLength": .number("\(LocalPushService.longestName)"),
+  ]
+
+  /// One of three kinds, each for a user or for a network, and what each has.
   private static let localPushMessage: JSONValue = {
     let words: JSONValue = ["type": "string", "maxLength": .number("\(ControlOperation.longestMessage)")]
-    func message(_ kind: String, _ others: [JSONValue.Member], required: [String]) -> JSONValue {
-      object(
-        [
-          .init("kind", ["const": .string(kind)]),
-          .init("to", described(user, "An identifier, or the number of a device.")),
-        ]
-          + others, required: ["kind", "to"] + required)
+    let receivers: [JSONValue.Member] = [
+      .init("to", described(user, "An identifier, or the number of a device.")),
+      .init("network", described(network, "Everybody who is there at the moment.")),
+    ]
+    func messages(_ kind: String, _ others: [JSONValue.Member], required: [String]) -> [JSONValue] {
+      receivers.map {
+        object([.init("kind", ["const": .string(kind)]), $0] + others, required: ["kind", $0.name] + required)
+      }
     }
     return [
-      "oneOf": [
-        message("text", [.init("from", user), .init("text", words)], required: ["text"]),
-        message("invite", [.init("from", user)], required: []),
-        message("call_action", [.init("action", words)], required: ["action"]),
-      ]
+      "oneOf": .array(
+        messages("text", [.init("from", user), .init("text", words)], required: ["text"])
+          + messages("invite", [.init("from", user)], required: [])
+          + messages("call_action", [.init("action", words)], required: ["action"]))
     ]
   }()
 

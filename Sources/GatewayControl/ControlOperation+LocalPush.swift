@@ -8,27 +8,55 @@ extension ControlOperation {
   static let localPush = [
     ControlOperation(
       method: "GET", path: "/local-push", name: "getLocalPush",
-      summary: "Where the server of local push listens, and the share of heartbeats that it does not send.",
+      summary:
+        "The networks of local push: where their notification channels are, and how many users are there. The share of heartbeats that the server does not send.",
       answer: Answer(status: 200, text: "The server.", schema: "LocalPush"), problems: [409]
     ) { service, _ in
       let simulator = try simulator(service)
       return try .json(
         Places(
-          notification: simulator.localPush.map { "\($0)" }, control: simulator.localPushControl.map { "\($0)" },
-          lostHeartbeats: simulator.lostLocalPushHeartbeats))
+          networks: simulator.localPushStates.map(NetworkState.init),
+          control: simulator.localPushControl.map { "\($0)" }, lostHeartbeats: simulator.lostLocalPushHeartbeats))
+    },
+    ControlOperation(
+      method: "GET", path: "/local-push/users", name: "getLocalPushUsers",
+      summary: "Users with a notification channel, and the network that each is on, by their identifiers.",
+      parameters: [
+        Parameter(
+          name: "network", text: "Only those on the network of this name.",
+          schema: ["type": "string", "maxLength": JSONValue.number("\(LocalPushService.longestName)")])
+      ], answer: Answer(status: 200, text: "At most 1,000 of them.", schema: "LocalPushUsers"), problems: [409]
+    ) { service, call in
+      let simulator = try simulator(service)
+      let network = call.query["network"]
+      guard let (users, count) = simulator.localPushUsers(on: network, most: longestUserList) else {
+        throw unknown(network ?? "")
+      }
+      return try .json(
+        Users(
+          users: users.map {
+            UserState(user: $0.user.identifier, deviceName: $0.user.deviceName, network: $0.network)
+          }, count: count))
     },
     ControlOperation(
       method: "POST", path: "/local-push/messages", name: "sendLocalPush",
       summary:
-        "Sends a user a text, an invitation to a call, or an action in a call. The answer says what became of it at once; whether the device has acknowledged it is in the counts.",
+        "Sends a user, or everybody on a network at the moment, a text, an invitation to a call, or an action in a call. The answer says what became of it at once; whether a device has acknowledged it is in the counts. A message for a network with nobody on it is absent.",
       body: "LocalPushMessage",
       answer: Answer(status: 200, text: "The outcome, as far as it is known at once.", schema: "LocalPushOutcome"),
       problems: [409]
     ) { service, call in
       let simulator = try simulator(service)
-      let message = try call.request.decoded(Message.self)
-      guard let outcome = simulator.offerLocalPush(message.content) else { throw missing }
-      return try .json(Outcome(outcome: outcome))
+      let message = try call.request.decoded(Message.self).offer
+      let outcomes = simulator.offerLocalPush(message)
+      switch message.receiver {
+      case .user:
+        guard let outcome = outcomes?.outcomes.keys.first else { throw missing }
+        return try .json(Outcome(outcome: outcome))
+      case .network(let name):
+        guard let outcomes else { throw unknown(name) }
+        return try .json(NetworkOutcome(outcomes))
+      }
     },
     ControlOperation(
       method: "POST", path: "/local-push/heartbeats", name: "loseHeartbeats",
@@ -51,12 +79,14 @@ extension ControlOperation {
     },
     ControlOperation(
       method: "POST", path: "/local-push/restart", name: "restartLocalPush",
-      summary: "Ends all connections of local push, and listens again after a pause.", body: "LocalPushRestart",
+      summary: "Ends all connections of local push, or those of a network, and listens again after a pause.",
+      body: "LocalPushRestart",
       answer: Answer(status: 204, text: "Connections are ending. A restart that is under way goes on instead."),
       problems: [409]
     ) { service, call in
       let simulator = try simulator(service)
-      simulator.beginRestartOfLocalPush(pause: .seconds(try call.request.decoded(Pause.self).seconds))
+      let outage = try call.request.decoded(Restart.self).outage
+      guard simulator.beginRestartOfLocalPush(outage) else { throw unknown(outage.network ?? "") }
       return .done
     },
   ]
@@ -65,8 +95,14 @@ extension ControlOperation {
   static let longestPause = 3_600.0
   /// The most characters of a text and of an action.
   static let longestMessage = 4_000
+  /// The most users in an answer.
+  private static let longestUserList = 1_000
 
   private static let missing = ControlProblem(409, "there is no server of local push: --local-push")
+
+  private static func unknown(_ network: String) -> ControlProblem {
+    ControlProblem(409, "no network of local push has the name '\(network)'")
+  }
 
   private static func simulator(_ service: ControlService) throws(ControlProblem) -> Simulator {
     guard service.gateway.simulator.hasLocalPush else { throw missing }
@@ -74,12 +110,50 @@ extension ControlOperation {
   }
 
   private struct Places: Encodable {
-    var notification: String?
+    var networks: [NetworkState]
     var control: String?
     var lostHeartbeats: Double
   }
 
+  private struct NetworkState: Encodable {
+    var name: String
+    var address: String
+    var here: Int
+    var listens: Bool
+
+    init(_ state: Simulator.LocalPushNetworkState) {
+      (name, address) = (state.network.name, "\(state.network.address)")
+      (here, listens) = (state.here, state.listens)
+    }
+  }
+
+  private struct Users: Encodable {
+    var users: [UserState]
+    /// Those who are not listed included.
+    var count: Int
+  }
+
+  private struct UserState: Encodable {
+    var user: String
+    var deviceName: String
+    var network: String
+  }
+
   private struct Outcome: Encodable { var outcome: Simulator.LocalPushOutcome }
+
+  private struct NetworkOutcome: Encodable {
+    var receivers: Int
+    var sent: Int
+    var absent: Int
+    var overloaded: Int
+    var silenced: Int
+
+    init(_ outcomes: Simulator.LocalPushOutcomes) {
+      func count(_ outcome: Simulator.LocalPushOutcome) -> Int { outcomes.outcomes[outcome] ?? 0 }
+      receivers = outcomes.receivers
+      (sent, absent, overloaded, silenced) = (count(.sent), count(.absent), count(.overloaded), count(.silenced))
+    }
+  }
 
   private struct PartOfAll: Decodable {
     let share: Double
@@ -97,27 +171,46 @@ extension ControlOperation {
     }
   }
 
-  private struct Pause: Decodable {
-    let seconds: Double
+  private struct Restart: Decodable {
+    let outage: LocalPushFaults.Outage
 
-    private enum Key: String, CodingKey, CaseIterable { case pauseS = "pause_s" }
+    private enum Key: String, CodingKey, CaseIterable {
+      case pauseS = "pause_s"
+      case network, ending
+    }
 
     init(from decoder: any Decoder) throws {
       try decoder.requireKnown(Key.allCases.map(\.rawValue))
       let container = try decoder.container(keyedBy: Key.self)
-      seconds = try container.decode(Double.self, forKey: .pauseS)
+      let seconds = try container.decode(Double.self, forKey: .pauseS)
       guard (0...longestPause).contains(seconds) else {
         throw DecodingError.dataCorruptedError(
           forKey: .pauseS, in: container, debugDescription: "has to be seconds from 0 to 3600")
       }
+      var outage = LocalPushFaults.Outage(pause: .seconds(seconds))
+      if container.contains(.network) { outage.network = try networkName(.network, container) }
+      if container.contains(.ending) {
+        outage.ending = try container.decode(LocalPushFaults.Outage.Ending.self, forKey: .ending)
+      }
+      self.outage = outage
     }
   }
 
-  /// A text, an invitation or an action in a call.
-  private struct Message: Decodable {
-    let content: LocalPushMessage.Content
+  private static func networkName<Key>(_ key: Key, _ container: KeyedDecodingContainer<Key>) throws -> String {
+    let name = try container.decode(String.self, forKey: key)
+    // A longer one in bytes is that of no network.
+    guard name.unicodeScalars.count <= LocalPushService.longestName else {
+      throw DecodingError.dataCorruptedError(
+        forKey: key, in: container, debugDescription: "has to be at most \(LocalPushService.longestName) characters")
+    }
+    return name
+  }
 
-    private enum Key: String, CodingKey, CaseIterable { case kind, to, from, text, action }
+  /// A text, an invitation or an action in a call, for a user or for everybody on a network.
+  private struct Message: Decodable {
+    let offer: LocalPushOffer
+
+    private enum Key: String, CodingKey, CaseIterable { case kind, to, network, from, text, action }
 
     init(from decoder: any Decoder) throws {
       try decoder.requireKnown(Key.allCases.map(\.rawValue))
@@ -125,9 +218,9 @@ extension ControlOperation {
       let kind = try container.decode(String.self, forKey: .kind)
       let allowed: [Key]
       switch kind {
-      case "text": allowed = [.kind, .to, .from, .text]
-      case "invite": allowed = [.kind, .to, .from]
-      case "call_action": allowed = [.kind, .to, .action]
+      case "text": allowed = [.kind, .to, .network, .from, .text]
+      case "invite": allowed = [.kind, .to, .network, .from]
+      case "call_action": allowed = [.kind, .to, .network, .action]
       default:
         throw DecodingError.dataCorruptedError(
           forKey: .kind, in: container, debugDescription: "has to be text, invite or call_action")
@@ -142,14 +235,21 @@ extension ControlOperation {
         }
         return text
       }
-      let made = LocalPushMessage.Content(
+      guard container.contains(.to) != container.contains(.network) else {
+        throw DecodingError.dataCorruptedError(
+          forKey: .to, in: container, debugDescription: "or network has to be there, and not both")
+      }
+      let receiver: LocalPushOffer.Receiver =
+        container.contains(.to)
+        ? .user(try Self.user(.to, container)) : .network(try networkName(.network, container))
+      let made = LocalPushOffer(
         kind: kind, text: try text(.text), action: try text(.action),
-        from: container.contains(.from) ? try Self.user(.from, container) : nil, to: try Self.user(.to, container))
+        from: container.contains(.from) ? try Self.user(.from, container) : nil, to: receiver)
       guard let made else {
         throw DecodingError.dataCorruptedError(
           forKey: .kind, in: container, debugDescription: "is of a message that cannot be sent")
       }
-      content = made
+      offer = made
     }
 
     /// A user's identifier, or the number of a device.

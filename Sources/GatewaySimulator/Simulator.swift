@@ -28,8 +28,9 @@ public final class Simulator: Sendable {
   public let http2: SimulatorOptions.Address?
   /// The address of the device channel; `nil` if not running.
   public let deviceChannel: SimulatorOptions.Address?
-  /// The addresses of the channels of local push; `nil` if not running.
-  public let localPush: SimulatorOptions.Address?
+  /// The networks of local push, with the addresses that they have.
+  public let localPushNetworks: [LocalPushService.Network]
+  /// The address of the control channel of local push; `nil` if not running.
   public let localPushControl: SimulatorOptions.Address?
   let localPushPorts: Mutex<LocalPushPorts>
   private let lookup: [ObjectIdentifier: NIOLoopBound<EventLoopState>]
@@ -49,6 +50,7 @@ public final class Simulator: Sendable {
   ) async throws -> Simulator {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: max(1, options.threads))
     do {
+      if let problem = options.localPush?.problem { throw SimulatorError(problem) }
       let file = try options.deviceChannel?.file.map { path throws(SimulatorError) in try DeviceFile(path) }
       let simulator = try await Simulator(
         SimulatorContext(options, feedbackList: feedbackList, log: log, observer: observer, deviceFile: file), group)
@@ -107,7 +109,7 @@ public final class Simulator: Sendable {
       let channel = try await Self.listen(address, service, shared, group, lookup)
       let place = SimulatorOptions.Address(host: address.host, port: channel.localAddress?.port ?? address.port)
       if service.isLocalPush {
-        ports.append(LocalPushPort(address: place, service: service, channel: channel))
+        ports.append(LocalPushPort(address: place, service: service, state: .listening(channel)))
       } else {
         channels.append(channel)
       }
@@ -118,11 +120,16 @@ public final class Simulator: Sendable {
       feedback = try await listen(shared.options.feedback, .feedback)
       http2 = try await listen(shared.options.http2?.address, .http2)
       deviceChannel = try await listen(shared.options.deviceChannel?.address, .devices)
-      localPush = try await listen(shared.options.localPush?.notifications, .localPush)
+      var networks = shared.options.localPush?.networks ?? []
+      for place in networks.indices {
+        let address = try await listen(networks[place].address, .localPush(network: place))
+        networks[place].address = address ?? networks[place].address
+      }
+      localPushNetworks = networks
       localPushControl = try await listen(shared.options.localPush?.control, .localPushControl)
       channelManagement = try await listen(shared.options.http2 == nil ? nil : shared.options.channels, .channels)
     } catch {
-      for channel in channels + ports.compactMap(\.channel) { try? await channel.close() }
+      for channel in channels + ports.compactMap(\.state.channel) { try? await channel.close() }
       throw error
     }
     self.channels = channels
@@ -177,7 +184,7 @@ public final class Simulator: Sendable {
       }
       return try await bootstrap.bind(to: resolved).get()
     } catch {
-      throw SimulatorError("\(service.rawValue) \(address): \(SimulatorError.reason(error))")
+      throw SimulatorError("\(service.name) \(address): \(SimulatorError.reason(error))")
     }
   }
 
@@ -221,9 +228,10 @@ public final class Simulator: Sendable {
         guard let center = shared.localPush, let options = shared.options.localPush else {
           throw ChannelError.operationUnsupported
         }
+        let channel: LocalPushChannel =
+          if case .localPush(let network) = service { .notification(network: network) } else { .control }
         try pipeline.addHandler(
-          LocalPushHandler(
-            shared, loopState, center, options, service == .localPush ? .notification : .control, number: number))
+          LocalPushHandler(shared, loopState, center, options, channel, number: number))
       case .http2, .channels:
         guard var http2 = shared.options.http2 else { throw ChannelError.operationUnsupported }
         if service == .channels { http2.purpose = .channels }
@@ -330,12 +338,31 @@ public final class Simulator: Sendable {
 }
 
 /// The service that a port is for.
-enum Listener: String {
+enum Listener: Equatable {
   case gateway, feedback, http2, channels, devices
-  case localPush = "local push"
-  case localPushControl = "local push control"
+  /// The notification channel on the network of this place.
+  case localPush(network: Int)
+  case localPushControl
 
-  var isLocalPush: Bool { self == .localPush || self == .localPushControl }
+  /// The name in messages.
+  var name: String {
+    switch self {
+    case .gateway: "gateway"
+    case .feedback: "feedback"
+    case .http2: "http2"
+    case .channels: "channels"
+    case .devices: "devices"
+    case .localPush: "local push"
+    case .localPushControl: "local push control"
+    }
+  }
+
+  var isLocalPush: Bool {
+    switch self {
+    case .localPush, .localPushControl: true
+    case .gateway, .feedback, .http2, .channels, .devices: false
+    }
+  }
   var speaksHTTP2: Bool { self == .http2 || self == .channels }
   var isBinary: Bool { self == .gateway || self == .feedback }
   /// Whether faults of the gateway's connections concern it.

@@ -209,7 +209,7 @@ final class SimulatorContext: Sendable {
     if localPush != nil {
       var localPush = counts.localPush
       localPush.subtract(start.localPush)
-      ledger.localPush = localPush.ledger
+      ledger.localPush = localPush.ledger(options.localPush?.networks.map(\.name) ?? [])
     }
     ledger.devices.uninstalled = tally.uninstalled
     ledger.feedback.connections = tally.feedbackConnections

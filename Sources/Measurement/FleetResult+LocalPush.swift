@@ -6,6 +6,8 @@ extension FleetResult {
     public var joins: [String: Int] = [:]
     /// Joinings of other networks.
     public var joinsElsewhere = 0
+    /// The part of the counts that is of each network on which the extension may run; empty if all are such.
+    public var networks: [String: Network] = [:]
     /// Users that were sent to the server.
     public var registrations = 0
     /// The part of `registrations` that was acknowledged.
@@ -28,8 +30,39 @@ extension FleetResult {
 
     package init() {}
 
+    /// What of the counts is of a network.
+    public struct Network: Sendable, Equatable, Codable {
+      /// Users that were acknowledged by its server.
+      public var registered = 0
+      public var texts = 0
+      public var invitations = 0
+      public var heartbeats = 0
+
+      package init() {}
+
+      package mutating func add(_ other: Self) {
+        for path in [\.registered, \.texts, \.invitations, \.heartbeats] as [WritableKeyPath<Self, Int>] {
+          self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
+        }
+      }
+    }
+
+    /// The equations of the networks: what has come, has come on one of them.
+    package var invariants: [RunResult.Verdict.Invariant] {
+      guard !networks.isEmpty else { return [] }
+      let counts: [(name: String, whole: Int, path: KeyPath<Network, Int>)] = [
+        ("registered", registered, \.registered), ("texts", texts, \.texts),
+        ("invitations", invitations, \.invitations), ("heartbeats", heartbeats, \.heartbeats),
+      ]
+      return counts.map { name, whole, path in
+        let parts = networks.values.reduce(0) { sum($0, $1[keyPath: path]) }
+        return .init("\(name) = sum of networks", holds: whole == parts, detail: "\(whole) = \(parts)")
+      }
+    }
+
     package mutating func add(_ other: Self) {
       joins.merge(other.joins, uniquingKeysWith: sum)
+      for (name, network) in other.networks { networks[name, default: Network()].add(network) }
       for path in [
         \.joinsElsewhere, \.registrations, \.registered, \.timedOut, \.texts, \.invitations, \.missedCalls,
         \.heartbeats,

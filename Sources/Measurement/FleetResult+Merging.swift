@@ -105,6 +105,7 @@ extension FleetResult {
     ]
       + (localPush.map {
         [equation("received = texts + invitations", notifications.received, sum($0.texts, $0.invitations))]
+          + $0.invariants
       }
         ?? [])
   }
@@ -244,7 +245,7 @@ extension [FleetResult.Campaign] {
 
 extension FleetResult.Storm {
   /// Its part in the plan.
-  fileprivate var terms: [Double] { [atS, withinS] }
+  fileprivate var terms: [String] { ["\(atS)", "\(withinS)", network ?? ""] }
 
   package mutating func add(_ other: Self) {
     lost = sum(lost, other.lost)

@@ -202,6 +202,8 @@ public struct FleetResult: Sendable, Equatable, Codable {
 
   /// The course of a storm.
   public struct Storm: Sendable, Equatable, Codable {
+    /// The only network that it hit; `nil`: it hit all devices.
+    public var network: String?
     /// Seconds from the start of the run to the storm.
     public var atS: Double
     /// The time within which devices came back, in seconds.
@@ -219,7 +221,9 @@ public struct FleetResult: Sendable, Equatable, Codable {
     /// The highest of these.
     public var peakOpenedPerS = 0
 
-    package init(atS: Double, withinS: Double) { (self.atS, self.withinS) = (atS, withinS) }
+    package init(atS: Double, withinS: Double, network: String? = nil) {
+      (self.atS, self.withinS, self.network) = (atS, withinS, network)
+    }
   }
 
   /// The course of the run.

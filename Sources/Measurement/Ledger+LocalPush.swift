@@ -9,6 +9,8 @@ extension Ledger {
     public var registered: [String: Int] = [:]
     /// Users who have a notification channel at the end.
     public var here = 0
+    /// The part of the counts that is of each network, by its name; that of a network without a name is empty.
+    public var networks: [String: Network] = [:]
     /// Connections that the server has ended, by reason.
     public var refused: [String: Int] = [:]
     /// Connections that ended because of bytes that are no message.
@@ -26,6 +28,7 @@ extension Ledger {
     public var strayAcknowledgements = 0
     /// Connections that the server has fallen silent on.
     public var silencedConnections = 0
+    /// Restarts of the whole server.
     public var restarts = 0
 
     package init() {}
@@ -50,6 +53,50 @@ extension Ledger {
       public var silenced = 0
 
       package init() {}
+    }
+
+    /// What of the counts is of a network: of the connections that came in at its address.
+    public struct Network: Sendable, Equatable, Codable {
+      /// Connections on which a user has registered: who comes twice counts twice.
+      public var registered = 0
+      /// Users who are there at the end.
+      public var here = 0
+      /// How often nobody listened: restarts of the network, and of the whole server.
+      public var restarts = 0
+      /// `absent` is of messages for the network while nobody was there.
+      public var texts = Requests()
+      public var invitations = Requests()
+      public var heartbeats = Requests()
+
+      package init() {}
+
+      /// The requests of each kind by its name.
+      package var kinds: [(name: String, requests: Requests)] {
+        [("text", texts), ("invite", invitations), ("heartbeat", heartbeats)]
+      }
+
+      package mutating func add(_ other: Self) {
+        for path in [\.registered, \.here, \.restarts] as [WritableKeyPath<Self, Int>] {
+          self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
+        }
+        texts.add(other.texts)
+        invitations.add(other.invitations)
+        heartbeats.add(other.heartbeats)
+      }
+    }
+
+    /// Whether the networks are the whole: all connections to a notification channel are of one. Messages for users who were
+    /// on none are `absent`, and of no network.
+    package var networksAreWhole: Bool {
+      var all = Network()
+      for network in networks.values { all.add(network) }
+      let sums = [(texts, all.texts), (invitations, all.invitations), (heartbeats, all.heartbeats)]
+      return all.here == here && all.registered == registered["notification"] ?? 0
+        && sums.allSatisfy { whole, parts in
+          let away = whole.absent - parts.absent
+          guard away >= 0, whole.offered == parts.offered + away else { return false }
+          return zip(whole.outcomes, parts.outcomes).allSatisfy { $0.name == "absent" || $0.count == $1.count }
+        }
     }
 
     /// The requests of each kind by its name.
@@ -89,6 +136,7 @@ extension Ledger.LocalPush {
       self[keyPath: path] = sum(self[keyPath: path], other[keyPath: path])
     }
     registered.merge(other.registered, uniquingKeysWith: sum)
+    for (name, network) in other.networks { networks[name, default: Network()].add(network) }
     refused.merge(other.refused, uniquingKeysWith: sum)
     requests.merge(other.requests, uniquingKeysWith: sum)
     sources.merge(other.sources, uniquingKeysWith: sum)

@@ -20,10 +20,10 @@ struct LocalPushCommandTests {
           "--local-push", address, "--local-push-control", "127.0.0.1:0", "--ready-file", ready, "--no-feedback",
           "--metrics", "127.0.0.1:0",
         ] + options, in: command, name: name)
-      #expect(waitUntil { (try? command.read(ready).contains("local push control 127.0.0.1:")) == true })
+      #expect(waitUntil { (try? command.read(ready).contains("local-push-control 127.0.0.1:")) == true })
       self.address =
-        try command.read(ready).split(separator: "\n").first { $0.hasPrefix("local push 127") }
-        .map { String($0.dropFirst("local push ".count)) } ?? ""
+        try command.read(ready).split(separator: "\n").first { $0.hasPrefix("local-push 127") }
+        .map { String($0.dropFirst("local-push ".count)) } ?? ""
     }
   }
 
@@ -113,7 +113,8 @@ struct LocalPushCommandTests {
   @Test("Wrong options are named")
   func usage() throws {
     try Command.inFolder { command in
-      for (arguments, words) in [
+      let many = (0...64).flatMap { ["--local-push", "\($0)=127.0.0.1:0"] }
+      let cases: [(arguments: [String], words: String)] = [
         (["simulate", "--plain", "--local-push-rate", "5/s"], "need --local-push"),
         (
           ["simulate", "--plain", "--local-push", "127.0.0.1:0", "--local-push-calls", "5%"], "needs --local-push-rate"
@@ -121,6 +122,18 @@ struct LocalPushCommandTests {
         (["simulate", "--plain", "--local-push", "127.0.0.1:0", "--local-push-silence", "5%"], "30s:50%"),
         (["simulate", "--plain", "--local-push", "127.0.0.1:0", "--local-push-restart", "5"], "30s:5s"),
         (["devices", "--plain", "--network", "ship"], "needs --local-push"),
+        (["devices", "--plain", "--local-push", "127.0.0.1:1", "--network", "a,at=b:c"], "at=127.0.0.1:2199"),
+        (["devices", "--plain", "--local-push", "127.0.0.1:1", "--storm", "5s:1s,network=a"], "do not join"),
+        (["devices", "--plain", "--storm", "5s:1s,network=a"], "do not join"),
+        (["simulate", "--plain", "--local-push", "=127.0.0.1:0"], "NAME=HOST:PORT"),
+        (["simulate", "--plain", "--local-push", "\(String(repeating: "a", count: 33))=127.0.0.1:0"], "32 bytes"),
+        (["simulate", "--plain", "--local-push", "a=127.0.0.1:0", "--local-push", "a=127.0.0.1:0"], "twice"),
+        (["simulate", "--plain", "--local-push", "127.0.0.1:0", "--local-push", "127.0.0.1:0"], "without a name"),
+        (["simulate", "--plain"] + many, "64 networks"),
+        (
+          ["simulate", "--plain", "--local-push", "a=127.0.0.1:0", "--local-push-restart", "5s:1s,network=b"],
+          "the network 'b'"
+        ),
         (["devices", "--plain", "--local-push", "127.0.0.1:1", "--received", "r"], "--received"),
         (["devices", "--plain", "--local-push", "127.0.0.1:1", "--restore", "1%"], "restored"),
         (
@@ -129,15 +142,24 @@ struct LocalPushCommandTests {
           ],
           "shares"
         ),
-      ] {
+      ]
+      for (arguments, words) in cases {
         let outcome = try command.run(arguments)
         #expect(outcome.status == 64 && outcome.errors.contains(words), "\(arguments): \(outcome.errors)")
       }
       try command.write(Array("{\"at_s\": 1, \"kind\": \"text\", \"to\": 1}\n{\"at_s\": 1}\n".utf8), "m")
-      let outcome = try command.run(
-        "simulate", "--plain", "--gateway", "127.0.0.1:0", "--no-feedback", "--local-push", "127.0.0.1:0",
-        "--local-push-messages", "m")
+      let line = [
+        "simulate", "--plain", "--gateway", "127.0.0.1:0", "--no-feedback", "--local-push", "ship=127.0.0.1:0",
+        "--local-push-messages", "m",
+      ]
+      var outcome = try command.run(line)
       #expect(outcome.status == 65 && outcome.errors.contains("m:2: expected an object"), "\(outcome.errors)")
+      try command.write(
+        Array(
+          #"{"at_s": 1, "kind": "text", "network": "ship"}\#n{"at_s": 1, "kind": "text", "network": "Ship"}\#n"#.utf8),
+        "m")
+      outcome = try command.run(line)
+      #expect(outcome.status == 65 && outcome.errors.contains("m:2: no --local-push has"), "\(outcome.errors)")
     }
   }
 
@@ -145,9 +167,11 @@ struct LocalPushCommandTests {
   func control() throws {
     try Command.inFolder { command in
       let gateway = try ControlledGateway(["--local-push", "127.0.0.1:0"], in: command)
-      let place = try #require(gateway.places.first { $0.hasPrefix("local push ") }?.dropFirst("local push ".count))
+      let place = try #require(gateway.places.first { $0.hasPrefix("local-push ") }?.dropFirst("local-push ".count))
       let state = try gateway.get("/local-push").object()
-      #expect(state["notification"] as? String == String(place) && state["lost_heartbeats"] as? Double == 0)
+      let networks = state["networks"] as? [[String: Any]]
+      #expect(networks?.count == 1 && networks?.first?["address"] as? String == String(place))
+      #expect(networks?.first?["name"] as? String == "" && state["lost_heartbeats"] as? Double == 0)
       let fleet = try RunningProcess(
         Command.path,
         ["devices", "--plain", "--local-push", String(place), "--count", "2", "--first", "10", "--backoff", "20ms"]
@@ -166,7 +190,8 @@ struct LocalPushCommandTests {
       }
       for body in [
         "{}", #"{"kind":"text","to":10}x"#, #"{"kind":"other","to":10}"#, #"{"kind":"text","to":-1,"text":""}"#,
-        #"{"kind":"invite","to":10,"text":"a"}"#, #"{"kind":"call_action","to":10}"#,
+        #"{"kind":"invite","to":10,"text":"a"}"#, #"{"kind":"call_action","to":10}"#, #"{"kind":"invite"}"#,
+        #"{"kind":"invite","to":10,"network":""}"#, #"{"kind":"invite","network":7}"#,
       ] {
         #expect(try gateway.ask("POST", "/local-push/messages", body).status == 400, "\(body)")
       }
@@ -196,6 +221,83 @@ struct LocalPushCommandTests {
       let without = try ControlledGateway(in: command)
       #expect(try without.get("/local-push").status == 409)
       _ = try without.stop()
+    }
+  }
+
+  @Test("Networks have addresses of their own, and books that both sides agree on")
+  func networks() throws {
+    try SimulatorProcess.inFolder { command in
+      try command.write(
+        Array(
+          (#"{"at_s": 0.001, "kind": "text", "network": "ship", "text": "for nobody"}"# + "\n").utf8), "messages.jsonl")
+      let gateway = try ControlledGateway(
+        [
+          "--local-push", "ship=127.0.0.1:0", "--local-push", "crew wifi=127.0.0.1:0", "--local-push-messages",
+          "messages.jsonl", "--ledger", "ledger.json", "--metrics", "127.0.0.1:0", "--local-push-heartbeat", "10m",
+        ], in: command)
+      let addresses = try ["ship", "crew wifi"].map { name in
+        try #require(gateway.places.first { $0.hasPrefix("local-push/\(name) 127") }?.split(separator: " ").last)
+      }
+      let fleet = try RunningProcess(
+        Command.path,
+        [
+          "devices", "--plain", "--local-push", "127.0.0.1:1", "--count", "12", "--backoff", "20ms", "--output",
+          "fleet.json", "--network", "ship,share=50%,at=\(addresses[0])", "--network",
+          "crew wifi,at=\(addresses[1]),share=0.5",
+        ], in: command.folder)
+      func states() throws -> [[String: Any]] {
+        try #require(try gateway.get("/local-push").object()["networks"] as? [[String: Any]])
+      }
+      func here() throws -> [Int] { try states().compactMap { $0["here"] as? Int } }
+      #expect(waitUntil { (try? here().reduce(0, +)) == 12 || !fleet.isRunning })
+      let (ship, crew) = (try here()[0], try here()[1])
+      let names = try states().map { $0["name"] as? String }
+      #expect(ship > 0 && crew > 0 && names == ["ship", "crew wifi"])
+      let users = try gateway.get("/local-push/users?network=crew%20wifi").object()
+      let listed = try #require(users["users"] as? [[String: String]])
+      #expect(
+        listed.count == crew && users["count"] as? Int == crew && listed.allSatisfy { $0["network"] == "crew wifi" })
+      #expect(try gateway.get("/local-push/users").object()["count"] as? Int == 12)
+      #expect(try gateway.get("/local-push/users?network=Ship").status == 409)
+      let sent = try gateway.ask("POST", "/local-push/messages", #"{"kind":"text","network":"ship","text":"Hello"}"#)
+      #expect(try sent.object()["receivers"] as? Int == ship && sent.object()["sent"] as? Int == ship)
+      #expect(try gateway.ask("POST", "/local-push/messages", #"{"kind":"invite","network":"Ship"}"#).status == 409)
+      func books() throws -> [String: Any] {
+        try #require(try gateway.get("/counts").object()["local_push"] as? [String: Any])
+      }
+      func count(_ network: String, _ path: String...) throws -> Int? {
+        var value: Any? = (try books()["networks"] as? [String: Any])?[network]
+        for name in path { value = (value as? [String: Any])?[name] }
+        return value as? Int
+      }
+      #expect(waitUntil { (try? count("ship", "texts", "acknowledged")) == ship || !fleet.isRunning })
+      #expect(try count("ship", "texts", "absent") == 1 && count("crew wifi", "texts", "offered") == 0)
+      #expect(try gateway.ask("POST", "/local-push/restart", #"{"pause_s":1,"network":"Ship"}"#).status == 409)
+      #expect(
+        try gateway.ask("POST", "/local-push/restart", #"{"pause_s":0.05,"network":"ship"}"#).status == 204)
+      #expect(
+        waitUntil {
+          ((try? count("ship", "registered")) == 2 * ship && (try? count("ship", "here")) == ship) || !fleet.isRunning
+        })
+      #expect(try count("crew wifi", "registered") == crew && count("crew wifi", "restarts") == 0)
+      let nobody = try gateway.ask("POST", "/local-push/messages", #"{"kind":"invite","network":"crew wifi"}"#)
+      #expect(try nobody.object()["sent"] as? Int == crew)
+      #expect(waitUntil { (try? count("crew wifi", "invitations", "acknowledged")) == crew || !fleet.isRunning })
+      fleet.send(SIGTERM)
+      #expect(try fleet.end().status == 0)
+      let output = try gateway.stop().output
+      #expect(output.contains("network        crew wifi: \(crew) registered"), "\(output)")
+      try expectValid(file: "ledger.json", .ledger, in: command)
+      let result = try result(in: command)
+      let push = try #require(result.localPush)
+      #expect(push.networks["ship"]?.texts == ship && push.networks["ship"]?.registered == 2 * ship)
+      #expect(push.networks["crew wifi"]?.invitations == crew && push.joins == ["ship": ship, "crew wifi": crew])
+      for invariant in result.invariants { #expect(invariant.holds, "\(invariant.name)") }
+      let made = try command.run("report", "fleet.json", "--ledger", "ledger.json", "--output", "page")
+      #expect(made.status == 0, "\(made.errors)")
+      let page = try command.read("page/report.md")
+      #expect(page.contains("The books of both sides agree."), "\(page)")
+      #expect(page.contains("crew wifi | 0 | 0 | \(crew) | \(crew)"), "\(page)")
     }
   }
 }

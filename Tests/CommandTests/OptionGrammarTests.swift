@@ -34,7 +34,7 @@ struct OptionGrammarTests {
     #expect(
       names(try OptionGrammar(of: Simulate.self), isRepeating) == [
         "provider-key", "http2-rule", "http2-fault", "http2-limit", "reject", "wrong-environment",
-        "local-push-silence", "local-push-restart", "expect", "until",
+        "local-push", "local-push-silence", "local-push-restart", "expect", "until",
       ])
   }
 

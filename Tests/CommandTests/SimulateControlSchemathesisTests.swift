@@ -22,7 +22,7 @@ struct SimulateControlSchemathesisTests {
       #expect(document["openapi"] as? String == "3.1.0")
       let paths = try #require(document["paths"] as? [String: [String: Any]])
       let methods = paths.values.flatMap { $0.keys.filter { $0 != "parameters" } }
-      #expect(methods.count == 24, "\(methods.count) operations")
+      #expect(methods.count == 25, "\(methods.count) operations")
       let schemas = try #require((document["components"] as? [String: Any])?["schemas"] as? [String: Any])
       let text = String(decoding: answer.body, as: UTF8.self)
       for reference in text.matches(of: #/"#\/components\/schemas\/([^"]+)"/#) {
@@ -55,7 +55,7 @@ struct SimulateControlSchemathesisTests {
       #expect(outcome.status == 0, "\(outcome.output.suffix(8_000))\(outcome.errors.suffix(2_000))")
       // It has asked: a run without operations is no proof. It leaves out the one that returns the description.
       #expect(
-        outcome.output.contains("23 selected / 23 total") && outcome.output.contains("generated"), "\(outcome.output)")
+        outcome.output.contains("24 selected / 24 total") && outcome.output.contains("generated"), "\(outcome.output)")
       let counts = try gateway.get("/counts")
       #expect(counts.status == 200)
       _ = try gateway.stop()

@@ -23,7 +23,8 @@ struct SimulateSettingsTests {
     "--excess-streams": #""goaway""#, "--http2-rule": #"["renewal=off"]"#,
     "--http2-fault": #"["delay,time=1ms"]"#, "--http2-limit": #"["pings=5+1/s"]"#, "--color": #""never""#,
     "condition": #"["received>=0"]"#, "year": "2015", "rate": #""5/s""#, "time:share": #"["1h:5%"]"#,
-    "time:time": #"["1h:1s"]"#, "--local-push-messages": #""messages""#,
+    "time:time": #"["1h:1s", "1h:1s,silent,network=ship"]"#, "--local-push": #"["ship=127.0.0.1:0", "127.0.0.1:0"]"#,
+    "--local-push-messages": #""messages""#,
   ]
 
   /// Names of options, and what stands for their value, from the help.

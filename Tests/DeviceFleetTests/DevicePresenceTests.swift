@@ -92,6 +92,22 @@ struct DevicePresenceTests {
     #expect(backs.count { $0 < 32_500_000_000 } > 60 && Set(backs).count == 200)
   }
 
+  @Test("A storm of one network is none to a device that is on another one, or on none")
+  func stormOfNetwork() {
+    var plan = PresencePlan()
+    plan.storms = [.init(time: .seconds(30), within: .zero, network: "ship")]
+    for network in ["ship", "crew", nil] {
+      var presence = DevicePresence(plan, DeviceDraws(seed: 1, device: 0), start: 0, population: 1)
+      var storms: [Int] = []
+      for second in 0..<60 as Range<Int64> {
+        let change = presence.advance(to: second * Self.second, plan, population: 1, on: network)
+        if let storm = change.storm { storms.append(storm) }
+        #expect(presence.wantsOnline)
+      }
+      #expect(storms == (network == "ship" ? [0] : []))
+    }
+  }
+
   @Test("Devices that come back are restored by a share, and at a rate of the whole fleet")
   func restores() {
     var plan = PresencePlan()

@@ -323,5 +323,13 @@ struct FleetRunnerTests {
     #expect(problem { $0.connections.rate = 0 })
     #expect(problem { $0.presence.resetShare = 1.5 })
     #expect(problem { $0.presence.storms = Array(repeating: .init(time: .seconds(1), within: .zero), count: 2) })
+    func storm(of network: String) -> (inout FleetPlan) -> Void {
+      { plan in
+        plan.localPush = LocalPushPlan()
+        plan.localPush?.networks = [.init(name: "ship", share: 1)]
+        plan.presence.storms = [.init(time: .seconds(1), within: .zero, network: network)]
+      }
+    }
+    #expect(!problem(storm(of: "ship")) && problem(storm(of: "crew")))
   }
 }

@@ -54,6 +54,12 @@ struct FleetMergingTests {
     (push.texts, push.invitations, push.missedCalls, push.heartbeats) = (count(), count(), count(), count())
     (push.otherRequests, push.untimed, push.acknowledgements) = (count(), count(), count())
     for _ in 0..<20 { push.invitationUs.record(count()) }
+    for name in ["ship", "network \(segment)"] {
+      var network = FleetResult.LocalPush.Network()
+      (network.registered, network.texts) = (count(), count())
+      (network.invitations, network.heartbeats) = (count(), count())
+      push.networks[name] = network
+    }
     result.localPush = push
     result.faults = ["duplicate": count()]
     var storm = FleetResult.Storm(atS: 30, withinS: 5)
@@ -123,6 +129,13 @@ struct FleetMergingTests {
       #expect(campaign.lastOnlineNs == same.compactMap(\.lastOnlineNs).max())
       #expect(campaign.lastNs == same.compactMap(\.lastNs).max())
     }
+    let paths: [KeyPath<FleetResult.LocalPush.Network, Int>] = [
+      \.registered, \.texts, \.invitations, \.heartbeats,
+    ]
+    for path in paths {
+      #expect(sum { $0.localPush?.networks["ship"]?[keyPath: path] ?? 0 })
+      #expect(sum { $0.localPush?.networks.values.reduce(0) { $0 + $1[keyPath: path] } ?? 0 })
+    }
     #expect(whole.storms[0].lastBackS == parts.compactMap { $0.storms[0].lastBackS }.max())
     #expect(whole.storms[0].peakOpenedPerS == whole.storms[0].openedPerS.max())
     #expect(whole.started == parts.map(\.started).min() && whole.ended == parts.map(\.ended).max())
@@ -141,11 +154,38 @@ struct FleetMergingTests {
     var other = two
     other.plan["count"] = .number(5)
     #expect(try FleetResult.merging([.init("a", one), .init("b", other)]).warnings.contains("b and a had other plans"))
+    other.storms[0].network = "ship"
+    #expect(throws: RunResult.MergeError.self) { try FleetResult.merging([.init("a", one), .init("b", other)]) }
     other.storms = []
     #expect(throws: RunResult.MergeError.self) { try FleetResult.merging([.init("a", one), .init("b", other)]) }
     other = Self.result(1, of: 2, &generator)
     #expect(throws: RunResult.MergeError.self) { try FleetResult.merging([.init("a", one), .init("b", other)]) }
     #expect(throws: RunResult.MergeError.self) { try FleetResult.merging([]) }
+  }
+
+  @Test("What has come by local push has come on one of its networks, if there are any", arguments: 0..<6)
+  func networks(number: Int) {
+    var result = FleetResult()
+    var push = FleetResult.LocalPush()
+    (push.registered, push.texts, push.invitations, push.heartbeats) = (3, 5, 7, 9)
+    (result.notifications.received, result.notifications.online) = (12, 12)
+    var (ship, crew) = (FleetResult.LocalPush.Network(), FleetResult.LocalPush.Network())
+    (ship.registered, ship.texts, ship.invitations, ship.heartbeats) = (1, 2, 3, 4)
+    (crew.registered, crew.texts, crew.invitations, crew.heartbeats) = (2, 3, 4, 5)
+    switch number {
+    case 0: crew.registered = 1
+    case 1: ship.texts = 1
+    case 2: crew.invitations = 5
+    case 3: ship.heartbeats = 0
+    default: break
+    }
+    if number < 5 { push.networks = ["ship": ship, "crew": crew] }
+    result.localPush = push
+    let broken = result.invariants.filter { !$0.holds }.map(\.name)
+    #expect(
+      broken
+        == ["registered", "texts", "invitations", "heartbeats"].enumerated().filter { $0.offset == number }
+        .map { "\($0.element) = sum of networks" })
   }
 
   @Test("A course keeps its sums when it is shortened", arguments: seeds(10, of: 100))

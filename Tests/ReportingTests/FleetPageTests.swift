@@ -106,23 +106,42 @@ struct FleetPageTests {
     #expect(text(FleetPage(nothing)).contains("No notification came."))
   }
 
-  @Test("Of local push texts and invitations are compared, each by itself", arguments: 0..<5)
+  @Test("Of local push texts and invitations are compared, each by itself, and by network", arguments: 0..<9)
   func localPush(number: Int) {
     var result = Self.result()
     var push = FleetResult.LocalPush()
     (push.texts, push.invitations, push.missedCalls, push.joins) = (1_000, 20, 2, ["ship": 100])
+    push.registered = 7
     var server = Ledger.LocalPush()
     server.texts.offered = 1_100
     (server.texts.sent, server.texts.acknowledged, server.texts.lost, server.texts.absent) = (1_005, 995, 10, 95)
     (server.invitations.offered, server.invitations.sent, server.invitations.acknowledged) = (20, 20, 20)
+    // The ship has all texts, and the crew's network all invitations. 90 of the texts that were absent were for users who were
+    // away, and 5 for the ship when nobody was there.
+    var (ship, crew) = (Ledger.LocalPush.Network(), Ledger.LocalPush.Network())
+    (ship.registered, crew.registered, server.registered) = (3, 4, ["notification": 7])
+    (ship.texts, crew.invitations) = (server.texts, server.invitations)
+    (ship.texts.offered, ship.texts.absent) = (1_010, 5)
+    var (onShip, onCrew) = (FleetResult.LocalPush.Network(), FleetResult.LocalPush.Network())
+    (onShip.registered, onShip.texts, onCrew.registered, onCrew.invitations) = (3, 1_000, 4, 20)
     let agree: Bool?
     switch number {
     case 0: agree = true
+    // What the devices have on one network, the server has sent on another one.
+    case 5: (onShip.texts, onCrew.texts, agree) = (990, 10, false)
+    // The server's networks are not the whole.
+    case 6: (ship.texts.offered, ship.texts.sent, ship.texts.lost, agree) = (1_009, 1_004, 9, false)
+    case 7: (server.here, agree) = (1, false)
+    // Several networks that have one server have other names there.
+    case 8:
+      (onShip.texts, onCrew.texts, crew.registered, server.registered, agree) = (990, 10, 0, ["notification": 3], true)
     case 1: (push.texts, agree) = (1_006, false)
     case 2: (push.invitations, agree) = (19, false)
     case 3: (server.texts.absent, agree) = (94, false)
     default: agree = nil
     }
+    push.networks = ["ship": onShip, "crew": onCrew]
+    server.networks = ["ship": ship, "crew": crew]
     result.localPush = push
     var ledger = Self.ledger()
     if agree != nil { ledger.localPush = server }
@@ -132,6 +151,8 @@ struct FleetPageTests {
     #expect(text.contains("joinings of ship") && text.contains("of these too late to be answered | 2"))
     #expect(text.contains("The books of both sides agree.") == (agree == true))
     #expect(text.contains("without local push") == (agree == nil))
+    #expect(text.contains("| crew | 4 | 0 | 20 | 0 |") == (number != 5 && number != 8))
+    #expect(text.contains("| ship | 1,005 | 1,000 | 0 | 0 |") == [0, 1, 2, 3, 7].contains(number))
   }
 
   // MARK: a campaign

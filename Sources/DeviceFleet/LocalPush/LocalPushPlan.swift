@@ -1,15 +1,19 @@
 import Measurement
 
 /// How the devices of a fleet use local push.
-public struct LocalPushPlan: Sendable, Equatable {
+public struct LocalPushPlan: Sendable {
   /// A Wi-Fi network on which the extension may run.
-  public struct Network: Sendable, Equatable {
+  public struct Network: Sendable {
     /// Its SSID.
     public var name: String
     /// The share of joinings that are of this network, from 0 to 1.
     public var share: Double
+    /// Where the notification channel is for devices on this network; `nil`: where `FleetPlan.gateway` is.
+    public var server: FleetPlan.Gateway?
 
-    public init(name: String, share: Double) { (self.name, self.share) = (name, share) }
+    public init(name: String, share: Double, server: FleetPlan.Gateway? = nil) {
+      (self.name, self.share, self.server) = (name, share, server)
+    }
   }
 
   /// The networks on which the extension may run; what is left of all joinings is of other ones. Empty: every network is one.
@@ -32,14 +36,24 @@ public struct LocalPushPlan: Sendable, Equatable {
       && [silence, requestTimeout, callTime].allSatisfy { $0 >= .milliseconds(1) }
   }
 
-  /// The network that a draw from 0 to below 1 joins, by its place; `nil`: another one.
-  func network(drawn: Double) -> Int? {
-    guard !networks.isEmpty else { return nil }
+  /// The network that a draw from 0 to below 1 joins.
+  func network(drawn: Double) -> JoinedNetwork {
+    guard !networks.isEmpty else { return .any }
     var sum = 0.0
     for (place, network) in networks.enumerated() {
       sum += network.share
-      if drawn < sum { return place }
+      if drawn < sum { return .network(place) }
     }
-    return nil
+    return .other
   }
+}
+
+/// The network that a device has joined last.
+enum JoinedNetwork: Equatable {
+  /// Every network is one on which the extension runs, or the device does not use local push.
+  case any
+  /// One of the plan, by its place.
+  case network(Int)
+  /// One on which the extension does not run.
+  case other
 }

@@ -4,7 +4,7 @@ import Measurement
 struct DevicePresence {
   /// The changes between two calls of `advance`.
   struct Change: Equatable {
-    /// The last storm that has begun, by its place in the plan.
+    /// The last storm that has hit the device, by its place in the plan.
     var storm: Int?
     /// How often the device was restored.
     var restores = 0
@@ -40,7 +40,11 @@ struct DevicePresence {
   var wantsOnline: Bool { wanted }
 
   /// Lets the time pass up to `now`.
-  mutating func advance(to now: Int64, _ plan: PresencePlan, population: Int) -> Change {
+  ///
+  /// - Parameter network: the network of local push that the device has been on until now; `nil`: none.
+  mutating func advance(
+    to now: Int64, _ plan: PresencePlan, population: Int, on network: String? = nil
+  ) -> Change {
     time = max(time, now)
     var change = Change()
     while chanceEnds <= now {
@@ -51,10 +55,12 @@ struct DevicePresence {
     }
     while nextStorm < plan.storms.count, plan.storms[nextStorm].time.nanoseconds <= now {
       let storm = plan.storms[nextStorm]
-      stormEnds =
-        storm.time.nanoseconds
-        + Int64(draws.unit(.storm, UInt64(nextStorm)) * Double(storm.within.nanoseconds))
-      change.storm = nextStorm
+      if storm.hits(network) {
+        stormEnds =
+          storm.time.nanoseconds
+          + Int64(draws.unit(.storm, UInt64(nextStorm)) * Double(storm.within.nanoseconds))
+        change.storm = nextStorm
+      }
       nextStorm += 1
     }
     while nextRestore <= now {

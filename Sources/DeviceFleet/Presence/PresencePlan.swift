@@ -28,8 +28,15 @@ public struct PresencePlan: Sendable, Equatable {
     public var time: Duration
     /// Each device comes back at a time of its own within this.
     public var within: Duration
+    /// The only network of local push that is hit, by its name: devices that are on it, and come back to it. `nil`: all are.
+    public var network: String?
 
-    public init(time: Duration, within: Duration) { (self.time, self.within) = (time, within) }
+    public init(time: Duration, within: Duration, network: String? = nil) {
+      (self.time, self.within, self.network) = (time, within, network)
+    }
+
+    /// Whether a device is hit that is on this network; `nil`: on none of local push.
+    func hits(_ name: String?) -> Bool { network == nil || network == name }
   }
 
   /// How devices are restored from a copy: each time they ask for other tokens.

@@ -27,9 +27,13 @@ final class FleetDevice {
   var began: Int64 = 0
   var onlineSince: Int64 = 0
   var wasOnline = false
-  /// Networks that it has joined, and whether its extension runs on the last one. Without local push, it is always so.
+  /// Networks that were drawn, and the one that it has joined last.
   var joins: UInt64 = 0
-  var isOnNetwork = true
+  var network = JoinedNetwork.any
+  /// The network that its connection, or the attempt at one, began on.
+  var linkNetwork = JoinedNetwork.any
+  /// A storm has hit its network alone: it comes back there, and no other one is drawn.
+  var staysOnNetwork = false
   /// Why the connection is closed, or is to be as soon as it is open.
   var cause: FleetResult.Connections.Cause?
   /// Connections since the last one that lasted.
@@ -52,7 +56,9 @@ final class FleetDevice {
   }
 
   /// Whether it wants a connection now.
-  var wantsConnection: Bool { presence.wantsOnline && isOnNetwork }
+  var wantsConnection: Bool { presence.wantsOnline && network != .other }
+  /// Whether its connection, or the attempt at one, is the wanted one: another network takes another one.
+  var wantsLink: Bool { wantsConnection && linkNetwork == network }
 }
 
 /// When a device is looked at. An entry whose time is not the device's `wakeAt` any more is void.

@@ -52,7 +52,7 @@ final class FleetLoop {
     usesTLS = tls != nil
     tools = SessionTools(plan.rules)
     tally.storms = plan.presence.storms.map {
-      FleetResult.Storm(atS: $0.time / .seconds(1), withinS: $0.within / .seconds(1))
+      FleetResult.Storm(atS: $0.time / .seconds(1), withinS: $0.within / .seconds(1), network: $0.network)
     }
     devices.reserveCapacity(places.count)
     for (index, place) in places.enumerated() {
@@ -104,18 +104,19 @@ final class FleetLoop {
 
   private func look(_ device: FleetDevice, _ now: Int64) {
     let wasOnline = device.presence.wantsOnline
-    let change = device.presence.advance(to: now, plan.presence, population: plan.count)
+    let change = device.presence.advance(
+      to: now, plan.presence, population: plan.count, on: wasOnline ? networkName(device) : nil)
     if let storm = change.storm { hit(device, by: storm) }
-    noteJoining(device, wasOnline: wasOnline, isStormy: change.storm != nil)
+    noteJoining(device, wasOnline: wasOnline, storm: change.storm)
     for _ in 0..<change.restores { restore(device) }
     if device.acknowledgeAt <= now { acknowledge(device) }
     if device.link == .open, device.session.deadline <= now { expire(device, now) }
-    if device.wantsConnection {
-      reconsider(device, now)
-    } else if device.link == .queued {
-      device.link = .down
-    } else if device.link == .open {
+    if device.link == .open, !device.wantsLink {
       leave(device)
+    } else if device.link == .queued, !device.wantsConnection {
+      device.link = .down
+    } else if device.wantsConnection {
+      reconsider(device, now)
     }
     schedule(device, now)
   }
@@ -204,10 +205,11 @@ final class FleetLoop {
     device.attempt &+= 1
     device.cause = nil
     device.began = now
+    device.linkNetwork = device.network
     tally.attempted += 1
     tally.connecting += 1
     let bound = NIOLoopBound((fleet: self, device: device), eventLoop: loop)
-    let (tls, sessions, plan) = (tls, sessions, plan)
+    let (tls, sessions, plan, server) = (tls, sessions, plan, server(for: device))
     let bootstrap = ClientBootstrap(group: loop)
       .connectTimeout(.nanoseconds(plan.connections.connectTimeout.nanoseconds))
       .channelOption(.socketOption(.tcp_nodelay), value: 1)
@@ -221,17 +223,17 @@ final class FleetLoop {
           if let tls {
             try channel.pipeline.syncOperations.addHandler(
               TLSHandler(
-                client: tls, serverName: plan.gateway.host, verifiesName: plan.verifiesName, sessions: sessions,
+                client: tls, serverName: server.host, verifiesName: plan.verifiesName, sessions: sessions,
                 handshakeTimeout: .nanoseconds(plan.connections.handshakeTimeout.nanoseconds)))
           }
           try channel.pipeline.syncOperations.addHandler(DeviceHandler(fleet, device))
         }
       }
     let attempt = device.attempt
-    let addresses = plan.gateway.addresses
+    let addresses = server.addresses
     let connected =
       addresses.isEmpty
-      ? bootstrap.connect(host: plan.gateway.host, port: plan.gateway.port)
+      ? bootstrap.connect(host: server.host, port: server.port)
       : bootstrap.connect(to: addresses[addressIndex % addresses.count])
     connected.assumeIsolated().whenFailure { error in
       let (fleet, device) = bound.value
@@ -258,7 +260,7 @@ final class FleetLoop {
     tally.opened += 1
     tally.open += 1
     tally.latency.connectUs.record(Int((now - device.began) / 1_000))
-    if let storm = lastStorm(now) {
+    if let storm = lastStorm(now), plan.presence.storms[storm].hits(networkName(device)) {
       let second = (now - plan.presence.storms[storm].time.nanoseconds) / 1_000_000_000
       tally.storms[storm].noteOpened(after: Int(second), most: plan.limits.stormSeconds)
     }
@@ -266,7 +268,7 @@ final class FleetLoop {
     device.channel = channel
     if let cause = device.cause {
       reset(device, cause)
-    } else if !device.wantsConnection || isOver {
+    } else if !device.wantsLink || isOver {
       close(device, isOver ? .end : .left)
     } else {
       while device.restores > 0 {
@@ -425,7 +427,7 @@ final class FleetLoop {
     case .ends(.memory): return .memory
     case .ends(.silence): return .silence
     case .ends(.unanswered): return .unanswered
-    case .localPush(let event): note(event, time)
+    case .localPush(let event): note(event, device, time)
     }
     return nil
   }

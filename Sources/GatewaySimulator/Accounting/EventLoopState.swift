@@ -72,8 +72,12 @@ final class EventLoopState {
     for (connection, _) in orders { localPush[connection]?.flush() }
   }
 
-  /// Closes the connections of local push.
-  func closeLocalPush() { for connection in Array(localPush.values) { connection.leave() } }
+  /// Connections of local push end.
+  ///
+  /// - Parameter network: whose connections; `nil`: all.
+  func endLocalPush(_ network: Int?, _ ending: LocalPushFaults.Outage.Ending) {
+    for connection in Array(localPush.values) { connection.end(network, ending) }
+  }
 
   /// Sends the messages of a mailbox. A connection that has ended gets none; what it lacks is sent on the next one.
   func deliver(_ mailbox: DeviceMailbox) {

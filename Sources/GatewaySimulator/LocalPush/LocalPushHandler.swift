@@ -226,4 +226,14 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func leave() { context?.close(promise: nil) }
+
+  /// Ends with its network or its server, unless the connection stays and is silent from now on. A handshake cannot go on
+  /// silently: it ends.
+  func end(_ network: Int?, _ ending: LocalPushFaults.Outage.Ending) {
+    guard network == nil || channel.network == network else { return }
+    switch (ending, phase) {
+    case (.silent, .open), (.silent, .ending): break
+    case (.closed, _), (.silent, .handshake), (.silent, .closed): leave()
+    }
+  }
 }

@@ -3,7 +3,7 @@ import DeviceProtocol
 import HeapModule
 import Measurement
 
-/// The server of local push: who is here, and which requests are not acknowledged.
+/// The server of local push: who is on which network, and which requests are not acknowledged.
 ///
 /// ```
 ///            connected            user                       disconnected, replaced
@@ -15,7 +15,8 @@ import Measurement
 ///
 /// A value without sockets and clock: times are UNIX ns, given with every call; a time before that of an earlier call counts
 /// as the earlier one. What is due is done first. Of each kind of request `offered = sent + absent + overloaded + silenced`
-/// and `sent = acknowledged + timedOut + lost + unacknowledged`, at any time.
+/// and `sent = acknowledged + timedOut + lost + unacknowledged`, at any time. A user is on the network of the address at which
+/// the user's notification channel came in, and on none without one.
 struct LocalPushServer: Sendable {
   typealias Link = RegisteredApp.Link
   typealias User = LocalPushMessage.User
@@ -24,6 +25,12 @@ struct LocalPushServer: Sendable {
   enum Order: Sendable, Equatable {
     case write(LocalPushMessage)
     case close
+  }
+
+  /// A user, and the place of the network where that user is.
+  struct Located: Sendable, Equatable {
+    let user: User
+    let network: Int
   }
 
   /// Where a message for a user comes from.
@@ -91,7 +98,7 @@ struct LocalPushServer: Sendable {
     static func < (a: Beat, b: Beat) -> Bool { (a.time, a.link.connection) < (b.time, b.link.connection) }
   }
 
-  private(set) var counts = Counts()
+  private(set) var counts: Counts
   let options: LocalPushService
   /// At the moment.
   private(set) var lostHeartbeats: Double
@@ -122,6 +129,25 @@ struct LocalPushServer: Sendable {
   init(_ options: LocalPushService, seed: UInt64, start: Int64) {
     (self.options, self.seed, self.start, clock) = (options, seed, start, start)
     lostHeartbeats = options.faults.lostHeartbeats
+    counts = Counts(networks: options.networks.count)
+  }
+
+  // MARK: networks
+
+  /// The place of a network; `nil`: there is none of this name.
+  func network(named name: String) -> Int? { options.networks.firstIndex { $0.name == name } }
+
+  /// The network that a user is on; `nil`: none.
+  func network(of identifier: String) -> Int? {
+    people[identifier]?.notification.flatMap { connections[$0]?.channel.network }
+  }
+
+  /// Those who are on a network, or on any, in no order. O(users who are here).
+  func users(on network: Int? = nil) -> [Located] {
+    here.compactMap { identifier in
+      guard let user = people[identifier]?.user, let place = self.network(of: identifier) else { return nil }
+      return network == nil || place == network ? Located(user: user, network: place) : nil
+    }
   }
 
   /// The orders since the last call, as they were given.
@@ -163,16 +189,17 @@ struct LocalPushServer: Sendable {
   private mutating func forget(_ link: Link) {
     guard let connection = connections.removeValue(forKey: link) else { return }
     counts.open -= 1
+    let network = connection.channel.network
     for kind in connection.unacknowledged.values {
-      counts[kind].unacknowledged -= 1
-      counts[kind].lost += 1
+      counts[network][kind].unacknowledged -= 1
+      counts[network][kind].lost += 1
     }
     unacknowledged -= connection.unacknowledged.count
     guard let identifier = connection.user, var person = people[identifier] else { return }
     switch connection.channel {
     case .notification where person.notification == link:
       person.notification = nil
-      counts.here -= 1
+      counts[network].here -= 1
       if let last = here.popLast(), last != identifier {
         here[person.place] = last
         people[last]?.place = person.place
@@ -202,15 +229,29 @@ struct LocalPushServer: Sendable {
     orders.append((link, .close))
   }
 
-  /// All connections end, and nobody knows anybody.
-  mutating func restart(now: Int64) {
+  /// All connections of the server or of a network end, or fall silent for ever.
+  ///
+  /// - Parameter network: its place; `nil`: the whole server, after which nobody knows anybody.
+  mutating func restart(
+    _ network: Int? = nil, _ ending: LocalPushFaults.Outage.Ending = .closed, now: Int64
+  ) {
     advance(to: now)
-    counts.restarts += 1
-    // In an order that does not depend on the seed of hashes.
-    for link in connections.keys.sorted(by: { $0.connection < $1.connection }) {
-      forget(link)
-      orders.append((link, .close))
+    if network == nil { counts.restarts += 1 }
+    for place in counts.networks.indices where network == nil || network == place { counts[place].restarts += 1 }
+    for link in links(network) {
+      switch ending {
+      case .closed:
+        forget(link)
+        orders.append((link, .close))
+      case .silent: fallSilent(link)
+      }
     }
+  }
+
+  /// The connections of a network or of all, in an order that does not depend on the seed of hashes.
+  private func links(_ network: Int? = nil) -> [Link] {
+    connections.filter { network == nil || $0.value.channel.network == network }.keys
+      .sorted { $0.connection < $1.connection }
   }
 
   /// Sends no more messages, heartbeats and directories of its own.
@@ -267,17 +308,18 @@ struct LocalPushServer: Sendable {
       if hasOtherName { noteChange() }
       return
     }
-    let earlier = connection.channel == .notification ? person.notification : person.control
+    let network = connection.channel.network
+    let earlier = network == nil ? person.control : person.notification
     if let earlier { refuse(earlier, .replaced) }
     // The earlier connection may have been the only one.
     person = people[user.identifier] ?? Person(user: user)
     connections[link]?.user = user.identifier
-    counts.registered[connection.channel, default: 0] += 1
+    counts[network].registered += 1
     switch connection.channel {
     case .notification:
       (person.notification, person.place) = (link, here.count)
       here.append(user.identifier)
-      counts.here += 1
+      counts[network].here += 1
       beats.insert(Beat(time: clock + options.heartbeat.nanoseconds, link: link))
       noteChange()
     case .control:
@@ -295,8 +337,9 @@ struct LocalPushServer: Sendable {
       return
     }
     unacknowledged -= 1
-    counts[kind].unacknowledged -= 1
-    counts[kind].acknowledged += 1
+    let network = connections[link]?.channel.network
+    counts[network][kind].unacknowledged -= 1
+    counts[network][kind].acknowledged += 1
     if kind == .directory, connections[link]?.owesDirectory == true { tellDirectory(link) }
   }
 
@@ -311,6 +354,32 @@ struct LocalPushServer: Sendable {
     return offer(content, from: source)
   }
 
+  /// Has a message for a user, or for everybody who is on a network at the moment.
+  ///
+  /// - Returns: the outcomes as far as they are known at once, one for each receiver; none: nobody is on the network, which
+  ///   counts as one absent receiver. `nil`: there is no such network. O(users who are here) for a network.
+  @discardableResult
+  mutating func offer(_ message: LocalPushOffer, from source: Source, now: Int64) -> [Outcome]? {
+    advance(to: now)
+    return offer(message, from: source)
+  }
+
+  @discardableResult
+  private mutating func offer(_ message: LocalPushOffer, from source: Source) -> [Outcome]? {
+    switch message.receiver {
+    case .user(let user): return [offer(message.content(for: user), from: source)]
+    case .network(let name):
+      guard let network = network(named: name) else { return nil }
+      let receivers = users(on: network)
+      if receivers.isEmpty {
+        counts.sources[source, default: 0] += 1
+        counts[network][message.countedKind].offered += 1
+        counts[network][message.countedKind].absent += 1
+      }
+      return receivers.map { offer(message.content(for: $0.user), from: source) }
+    }
+  }
+
   @discardableResult
   private mutating func offer(_ content: LocalPushMessage.Content, from source: Source) -> Outcome {
     let (kind, link): (LocalPushKind, Link?)
@@ -322,8 +391,8 @@ struct LocalPushServer: Sendable {
     }
     counts.sources[source, default: 0] += 1
     guard let link, !isEnding else {
-      counts[kind].offered += 1
-      counts[kind].absent += 1
+      counts[nil][kind].offered += 1
+      counts[nil][kind].absent += 1
       return .absent
     }
     return send(content, kind, on: link)
@@ -334,25 +403,26 @@ struct LocalPushServer: Sendable {
   private mutating func send(
     _ content: LocalPushMessage.Content, _ kind: LocalPushKind, on link: Link
   ) -> Outcome {
-    counts[kind].offered += 1
+    let network = connections[link]?.channel.network
+    counts[network][kind].offered += 1
     guard var connection = connections[link] else {
-      counts[kind].absent += 1
+      counts[network][kind].absent += 1
       return .absent
     }
     guard !connection.isSilent else {
-      counts[kind].silenced += 1
+      counts[network][kind].silenced += 1
       return .silenced
     }
     guard connection.unacknowledged.count < options.maximumUnacknowledged else {
-      counts[kind].overloaded += 1
+      counts[network][kind].overloaded += 1
       return .overloaded
     }
     connections[link] = nil
     repeat { connection.lastIdentifier &+= 1 } while connection.unacknowledged[connection.lastIdentifier] != nil
     connection.unacknowledged[connection.lastIdentifier] = kind
     connections[link] = connection
-    counts[kind].sent += 1
-    counts[kind].unacknowledged += 1
+    counts[network][kind].sent += 1
+    counts[network][kind].unacknowledged += 1
     unacknowledged += 1
     deadlines.append((clock + options.requestTimeout.nanoseconds, link, connection.lastIdentifier))
     removeStaleDeadlines()
@@ -425,11 +495,13 @@ struct LocalPushServer: Sendable {
   }
 
   private mutating func silence(_ share: Double) {
-    for link in connections.keys.sorted(by: { $0.connection < $1.connection }) {
-      guard connections[link]?.isSilent == false, isHit(share, link.connection) else { continue }
-      connections[link]?.isSilent = true
-      counts.silencedConnections += 1
-    }
+    for link in links() where connections[link]?.isSilent == false && isHit(share, link.connection) { fallSilent(link) }
+  }
+
+  private mutating func fallSilent(_ link: Link) {
+    guard connections[link]?.isSilent == false else { return }
+    connections[link]?.isSilent = true
+    counts.silencedConnections += 1
   }
 
   private mutating func isHit(_ share: Double, _ number: UInt64) -> Bool {
@@ -448,8 +520,9 @@ struct LocalPushServer: Sendable {
       deadlines.removeFirst()
       guard let kind = connections[first.link]?.unacknowledged.removeValue(forKey: first.identifier) else { continue }
       unacknowledged -= 1
-      counts[kind].unacknowledged -= 1
-      counts[kind].timedOut += 1
+      let network = connections[first.link]?.channel.network
+      counts[network][kind].unacknowledged -= 1
+      counts[network][kind].timedOut += 1
       if kind == .directory, connections[first.link]?.owesDirectory == true { tellDirectory(first.link) }
     }
     guard !isEnding else { return }
@@ -469,7 +542,7 @@ struct LocalPushServer: Sendable {
     }
     while nextPlanned < options.planned.count, isPast(options.planned[nextPlanned].time) {
       nextPlanned += 1
-      offer(options.planned[nextPlanned - 1].content, from: .file)
+      offer(options.planned[nextPlanned - 1].message, from: .file)
     }
     makeMessages()
   }
@@ -483,8 +556,8 @@ struct LocalPushServer: Sendable {
     beats.insert(Beat(time: next > clock ? next : clock + options.heartbeat.nanoseconds, link: beat.link))
     connections[beat.link]?.heartbeats += 1
     if isHit(lostHeartbeats, beat.link.connection) {
-      counts[.heartbeat].offered += 1
-      counts[.heartbeat].silenced += 1
+      counts[connection.channel.network][.heartbeat].offered += 1
+      counts[connection.channel.network][.heartbeat].silenced += 1
       return
     }
     send(.heartbeat(count: connection.heartbeats + 1), .heartbeat, on: beat.link)

@@ -5,18 +5,42 @@ import TLSTransport
 ///
 /// `Documentation/local-push.md` has the protocol, and says what of it is an assumption.
 public struct LocalPushService: Sendable {
-  /// A message that the server has for a user at a time of the run.
+  /// The most networks.
+  public static let maximumNetworks = 64
+  /// The most bytes of a network's name, as of an SSID.
+  public static let longestName = 32
+
+  /// A Wi-Fi network, told from others by the address that its devices connect to: a registration does not say where a device
+  /// is.
+  public struct Network: Sendable {
+    /// An SSID; empty: the network has no name.
+    public var name: String
+    /// Where the notification channel of extensions is.
+    public var address: SimulatorOptions.Address
+
+    public init(name: String = "", address: SimulatorOptions.Address) { (self.name, self.address) = (name, address) }
+
+    /// Whether a name can be that of a network: it is told in lines of text, so it has no control characters.
+    public static func isPossible(_ name: String) -> Bool {
+      name.utf8.count <= LocalPushService.longestName
+        && !name.unicodeScalars.contains {
+          [.control, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
+        }
+    }
+  }
+
+  /// A message that the server has at a time of the run.
   public struct Planned: Sendable, Equatable {
     /// From the start of the server.
     public var time: Duration
-    /// A text, an invitation to a call, or an action in a call.
-    public var content: LocalPushMessage.Content
+    public var message: LocalPushOffer
 
-    public init(time: Duration, content: LocalPushMessage.Content) { (self.time, self.content) = (time, content) }
+    public init(time: Duration, message: LocalPushOffer) { (self.time, self.message) = (time, message) }
   }
 
-  /// Where the notification channel of the extension, and the control channel of the app, are. Either may be left out.
-  public var notifications: SimulatorOptions.Address?
+  /// The networks, by different names, at most `maximumNetworks`; none: there is no notification channel.
+  public var networks: [Network] = []
+  /// Where the control channel of the app is; `nil`: there is none. It is for users on every network.
   public var control: SimulatorOptions.Address?
   /// `nil`: plain TCP.
   public var tls: TLSContext?
@@ -41,8 +65,23 @@ public struct LocalPushService: Sendable {
   public var faults = LocalPushFaults()
 
   /// A server without messages of its own, and without faults.
+  public init(networks: [Network], control: SimulatorOptions.Address? = nil) {
+    (self.networks, self.control) = (networks, control)
+  }
+
+  /// As above, with one network that has no name.
   public init(notifications: SimulatorOptions.Address? = nil, control: SimulatorOptions.Address? = nil) {
-    (self.notifications, self.control) = (notifications, control)
+    self.init(networks: notifications.map { [Network(address: $0)] } ?? [], control: control)
+  }
+
+  /// What is wrong with the networks, as a sentence without a full stop; `nil`: nothing.
+  var problem: String? {
+    if networks.count > Self.maximumNetworks { return "local push has at most \(Self.maximumNetworks) networks" }
+    if Set(networks.map(\.name)).count < networks.count { return "networks of local push have different names" }
+    if !networks.allSatisfy({ Network.isPossible($0.name) }) {
+      return "the name of a network has at most \(Self.longestName) bytes, and no control characters"
+    }
+    return nil
   }
 }
 
@@ -59,14 +98,36 @@ public struct LocalPushFaults: Sendable, Equatable {
     public init(time: Duration, share: Double) { (self.time, self.share) = (time, share) }
   }
 
-  /// A moment at which the server ends, and comes back later.
+  /// A moment at which the server or a network ends, and comes back later.
   public struct Restart: Sendable, Equatable {
     /// From the start of the server.
     public var time: Duration
+    public var outage: Outage
+
+    public init(time: Duration, outage: Outage) { (self.time, self.outage) = (time, outage) }
+    /// The whole server ends.
+    public init(time: Duration, pause: Duration) { self.init(time: time, outage: Outage(pause: pause)) }
+  }
+
+  /// The time for which nobody listens at the addresses of the server, or at that of a network.
+  public struct Outage: Sendable, Equatable {
+    /// What becomes of open connections.
+    public enum Ending: String, Sendable, CaseIterable, Codable {
+      /// They are closed.
+      case closed
+      /// They stay open, and are neither read nor written: an access point that dies ends no connection.
+      case silent
+    }
+
     /// How long nobody listens.
     public var pause: Duration
+    /// The name of the network; `nil`: the whole server, with its control channel.
+    public var network: String?
+    public var ending: Ending
 
-    public init(time: Duration, pause: Duration) { (self.time, self.pause) = (time, pause) }
+    public init(pause: Duration, network: String? = nil, ending: Ending = .closed) {
+      (self.pause, self.network, self.ending) = (pause, network, ending)
+    }
   }
 
   /// The share of heartbeats that are not sent, from 0 to 1.
@@ -80,7 +141,19 @@ public struct LocalPushFaults: Sendable, Equatable {
 }
 
 /// The channels of local push: a device has a connection for each.
-enum LocalPushChannel: String, Sendable { case notification, control }
+enum LocalPushChannel: Sendable, Hashable {
+  /// On the network of this place among those of the service.
+  case notification(network: Int)
+  case control
+
+  /// `nil`: the channel is that of an app, on whichever network.
+  var network: Int? {
+    switch self {
+    case .notification(let network): network
+    case .control: nil
+    }
+  }
+}
 
 /// The requests that the server has for devices, by kind.
 enum LocalPushKind: CaseIterable, Sendable { case text, invite, callAction, heartbeat, directory }

@@ -17,30 +17,74 @@ extension Simulator {
     case silenced
   }
 
-  /// A port of local push; without a channel nobody listens.
+  /// A port of local push.
   struct LocalPushPort {
+    enum State {
+      case listening(any Channel)
+      /// A restart is under way, which listens again.
+      case away
+      /// It could not be had again.
+      case lost
+
+      var channel: (any Channel)? {
+        if case .listening(let channel) = self { channel } else { nil }
+      }
+    }
+
     let address: SimulatorOptions.Address
     let service: Listener
-    var channel: (any Channel)?
+    var state: State
   }
 
   /// The ports of local push, and whether the simulator ends: none is opened any more.
   struct LocalPushPorts {
     var ports: [LocalPushPort] = []
-    var isRestarting = false
     var isEnding = false
-    /// The restarts that the options plan, and the latest one that was asked for.
+    /// The restarts that the options plan, and those that are under way by their numbers: at most one a port.
     var plan: Task<Void, Never>?
-    var restart: Task<Void, Never>?
+    var restarts: [Int: Task<Void, Never>] = [:]
+    var lastRestart = 0
+  }
+
+  /// A port that nobody listens at while a restart is under way, and the channel that did.
+  private struct TakenPort: Sendable {
+    let place: Int
+    let address: SimulatorOptions.Address
+    let service: Listener
+    let channel: (any Channel)?
   }
 
   /// Whether there is a server of local push.
   public var hasLocalPush: Bool { shared.localPush != nil }
 
+  /// The outcomes of a message for those who are on a network, as far as they are known at once.
+  public struct LocalPushOutcomes: Sendable, Equatable {
+    /// Users who were there at that moment. If there are none, the message counts as one that is absent.
+    public var receivers = 0
+    public var outcomes: [LocalPushOutcome: Int] = [:]
+  }
+
+  /// A network at the moment.
+  public struct LocalPushNetworkState: Sendable {
+    public var network: LocalPushService.Network
+    /// Users with a notification channel.
+    public var here: Int
+    /// Whether connections are accepted: not so while it is away.
+    public var listens: Bool
+  }
+
+  /// A user with a notification channel.
+  public struct LocalPushUserState: Sendable {
+    public var user: LocalPushMessage.User
+    /// The name of the network.
+    public var network: String
+  }
+
   /// Has a message for a user of local push.
   ///
   /// - Parameter content: a text, an invitation, or an action in a call.
   /// - Returns: what became of it at once; `nil`: there is no server of local push, or the content is none of these.
+  @discardableResult
   public func offerLocalPush(_ content: LocalPushMessage.Content) -> LocalPushOutcome? {
     switch content {
     case .text, .invite, .callAction: break
@@ -49,6 +93,54 @@ extension Simulator {
     let now = shared.wallClock.nanoseconds()
     let outcome = shared.localPush?.use { $0.offer(content, from: .control, now: now) }
     return outcome.flatMap { LocalPushOutcome(rawValue: $0.rawValue) }
+  }
+
+  /// Has a message for a user of local push, or for everybody on a network at the moment. O(users) for a network.
+  ///
+  /// - Returns: what became of it at once; `nil`: there is no server of local push, or no such network.
+  public func offerLocalPush(_ message: LocalPushOffer) -> LocalPushOutcomes? {
+    let now = shared.wallClock.nanoseconds()
+    guard let center = shared.localPush else { return nil }
+    let offered: [LocalPushServer.Outcome]? = center.use { $0.offer(message, from: .control, now: now) }
+    guard let offered else { return nil }
+    var result = LocalPushOutcomes(receivers: offered.count)
+    for outcome in offered {
+      guard let known = LocalPushOutcome(rawValue: outcome.rawValue) else { continue }
+      result.outcomes[known, default: 0] += 1
+    }
+    if offered.isEmpty { result.outcomes = [.absent: 1] }
+    return result
+  }
+
+  /// The networks of local push at the moment, in the order of the options.
+  public var localPushStates: [LocalPushNetworkState] {
+    let listening = localPushPorts.withLock { ports in
+      ports.ports.compactMap { port -> Int? in
+        guard case .localPush(let network) = port.service, port.state.channel != nil else { return nil }
+        return network
+      }
+    }
+    let parts = shared.localPush?.use { $0.counts.networks } ?? []
+    return zip(localPushNetworks, parts).enumerated().map { place, pair in
+      .init(network: pair.0, here: pair.1.here, listens: listening.contains(place))
+    }
+  }
+
+  /// Users with a notification channel by their identifiers. O(n log n) in their number.
+  ///
+  /// - Parameters:
+  ///   - network: the name of the network that they are on; `nil`: any.
+  ///   - most: the most users that are returned.
+  /// - Returns: the users, and how many there are; `nil`: there is no such network.
+  public func localPushUsers(on network: String? = nil, most: Int) -> (users: [LocalPushUserState], count: Int)? {
+    guard let center = shared.localPush else { return nil }
+    let found: [LocalPushServer.Located]? = center.use { server in
+      guard let network else { return server.users() }
+      return server.network(named: network).map { server.users(on: $0) }
+    }
+    guard let all = found else { return nil }
+    let sorted = all.sorted { $0.user.identifier < $1.user.identifier }.prefix(max(0, most))
+    return (sorted.map { .init(user: $0.user, network: localPushNetworks[$0.network].name) }, all.count)
   }
 
   /// The share of heartbeats of local push that are not sent at the moment.
@@ -66,50 +158,95 @@ extension Simulator {
     shared.localPush?.use { $0.silence(share, now: now) }
   }
 
-  /// Ends all connections of local push, and listens again after a pause. Returns when it listens; at once while another
-  /// restart is under way, or the simulator ends.
+  /// Ends all connections of local push or of a network, and listens again after a pause. Returns when it listens; at once
+  /// where a restart is under way already, there is no such network, or the simulator ends.
   ///
   /// - Throws: a `SimulatorError` when a port cannot be had again; what has ended stays so.
+  public func restartLocalPush(_ outage: LocalPushFaults.Outage) async throws(SimulatorError) {
+    guard let concerned = concerned(by: outage), let ports = take(concerned) else { return }
+    try await restart(ports, concerned, outage)
+  }
+
+  /// As above, of the whole server.
   public func restartLocalPush(pause: Duration) async throws(SimulatorError) {
-    let channels: [any Channel]? = localPushPorts.withLock { ports in
-      guard !ports.isRestarting, !ports.isEnding, !ports.ports.isEmpty else { return nil }
-      ports.isRestarting = true
-      defer { for place in ports.ports.indices { ports.ports[place].channel = nil } }
-      return ports.ports.compactMap(\.channel)
+    try await restartLocalPush(.init(pause: pause))
+  }
+
+  /// Begins a restart, and returns at once; where one is under way, that goes on instead. A port that cannot be had again is
+  /// among the failures of the simulator.
+  ///
+  /// - Returns: `false`: there is no such network.
+  @discardableResult
+  public func beginRestartOfLocalPush(_ outage: LocalPushFaults.Outage) -> Bool {
+    guard let concerned = concerned(by: outage) else { return false }
+    localPushPorts.withLock { ports in
+      guard let taken = Self.take(&ports, concerned) else { return }
+      ports.lastRestart += 1
+      ports.restarts[ports.lastRestart] = Task { [number = ports.lastRestart] in
+        do throws(SimulatorError) { try await restart(taken, concerned, outage) } catch { shared.note(error) }
+        localPushPorts.withLock { $0.restarts[number] = nil }
+      }
     }
-    guard let channels else { return }
-    defer { localPushPorts.withLock { $0.isRestarting = false } }
-    for channel in channels { try? await channel.close() }
-    let now = shared.wallClock.nanoseconds()
-    shared.localPush?.use { $0.restart(now: now) }
-    // Those whose handshake is not completed, too.
-    await onEachLoop { $0.closeLocalPush() }
-    try? await Task.sleep(for: pause)
-    let closed = localPushPorts.withLock { $0.isEnding ? [] : $0.ports }
-    for (place, port) in closed.enumerated() {
-      let channel: any Channel
-      do {
-        channel = try await listen(port.address, port.service)
-      } catch {
-        throw error as? SimulatorError ?? SimulatorError("\(error)")
-      }
-      let isLate = localPushPorts.withLock { ports in
-        if !ports.isEnding { ports.ports[place].channel = channel }
-        return ports.isEnding
-      }
-      if isLate { try? await channel.close() }
+    return true
+  }
+
+  /// What a restart concerns.
+  private enum Concerned {
+    case server
+    case network(Int)
+
+    /// `nil`: everything.
+    var network: Int? {
+      if case .network(let place) = self { place } else { nil }
     }
   }
 
-  /// Begins a restart, and returns at once; a restart that is under way goes on instead. A port that cannot be had again is
-  /// among the failures of the simulator.
-  public func beginRestartOfLocalPush(pause: Duration) {
-    localPushPorts.withLock { ports in
-      guard !ports.isRestarting, !ports.isEnding else { return }
-      ports.restart = Task {
-        do throws(SimulatorError) { try await restartLocalPush(pause: pause) } catch { shared.note(error) }
+  /// `nil`: there is no such network.
+  private func concerned(by outage: LocalPushFaults.Outage) -> Concerned? {
+    guard let name = outage.network else { return .server }
+    return localPushNetworks.firstIndex { $0.name == name }.map { .network($0) }
+  }
+
+  private func take(_ concerned: Concerned) -> [TakenPort]? { localPushPorts.withLock { Self.take(&$0, concerned) } }
+
+  /// Lets ports be away. `nil`: all of them are, or the simulator ends.
+  private static func take(_ ports: inout LocalPushPorts, _ concerned: Concerned) -> [TakenPort]? {
+    guard !ports.isEnding else { return nil }
+    var taken: [TakenPort] = []
+    for (place, port) in ports.ports.enumerated() {
+      if let network = concerned.network, port.service != .localPush(network: network) { continue }
+      if case .away = port.state { continue }
+      taken.append(.init(place: place, address: port.address, service: port.service, channel: port.state.channel))
+      ports.ports[place].state = .away
+    }
+    return taken.isEmpty ? nil : taken
+  }
+
+  private func restart(
+    _ taken: [TakenPort], _ concerned: Concerned, _ outage: LocalPushFaults.Outage
+  ) async throws(SimulatorError) {
+    for port in taken { try? await port.channel?.close() }
+    // First those whose handshake is not completed: none of them is open, and not silent, behind the server's back.
+    await onEachLoop { $0.endLocalPush(concerned.network, outage.ending) }
+    let now = shared.wallClock.nanoseconds()
+    shared.localPush?.use { $0.restart(concerned.network, outage.ending, now: now) }
+    try? await Task.sleep(for: outage.pause)
+    var failure: SimulatorError?
+    for port in taken {
+      guard !localPushPorts.withLock({ $0.isEnding }) else { return }
+      do {
+        let channel = try await listen(port.address, port.service)
+        let isLate = localPushPorts.withLock { ports in
+          if !ports.isEnding { ports.ports[port.place].state = .listening(channel) }
+          return ports.isEnding
+        }
+        if isLate { try? await channel.close() }
+      } catch {
+        localPushPorts.withLock { $0.ports[port.place].state = .lost }
+        failure = failure ?? error as? SimulatorError ?? SimulatorError("\(error)")
       }
     }
+    if let failure { throw failure }
   }
 
   /// Does what the options plan for later.
@@ -121,11 +258,8 @@ extension Simulator {
     let task = Task {
       for restart in restarts {
         do { try await Task.sleep(until: start + restart.time, clock: .continuous) } catch { return }
-        do throws(SimulatorError) {
-          try await restartLocalPush(pause: restart.pause)
-        } catch {
-          shared.note(error)
-        }
+        // Not awaited: another network may end meanwhile.
+        beginRestartOfLocalPush(restart.outage)
       }
     }
     localPushPorts.withLock { $0.plan = task }
@@ -135,7 +269,9 @@ extension Simulator {
   func endLocalPush() async {
     let (channels, tasks) = localPushPorts.withLock { ports in
       ports.isEnding = true
-      return (ports.ports.compactMap(\.channel), [ports.plan, ports.restart].compactMap { $0 })
+      return (
+        ports.ports.compactMap(\.state.channel), [ports.plan].compactMap { $0 } + Array(ports.restarts.values)
+      )
     }
     for task in tasks { task.cancel() }
     for channel in channels { try? await channel.close() }

@@ -180,6 +180,9 @@ extension Schema {
   private static let localPush: [Field] = [
     Field("joins", .map(key: .text, value: .integer), "Joinings of each `--network`, on which the extension runs."),
     Field("joins_elsewhere", .integer, "Joinings of other networks."),
+    Field(
+      "networks", .map(key: .text, value: .object(localPushNetwork)),
+      "The part that is of each `--network`, by its name; empty without any. Their sums are those of the whole."),
     Field("registrations", .integer, "Users that were sent to the server, one a connection."),
     Field("registered", .integer, "The part of `registrations` that was acknowledged."),
     Field("timed_out", .integer, "The part of `registrations` that was not acknowledged in time."),
@@ -196,6 +199,13 @@ extension Schema {
       "invitation_us", .histogram,
       "From the server's sending of an invitation to the device; it is in `online_us`, too.",
       unit: .microseconds),
+  ]
+
+  private static let localPushNetwork: [Field] = [
+    Field("registered", .integer, "Users that its server acknowledged."),
+    Field("texts", .integer, "Texts that came there."),
+    Field("invitations", .integer, "Invitations to calls that came there."),
+    Field("heartbeats", .integer, "Heartbeats of its server."),
   ]
 
   private static let latency: [Field] = [
@@ -240,6 +250,8 @@ extension Schema {
   ]
 
   private static let storm: [Field] = [
+    Field(
+      "network", .text, "The network of local push that it hit, and no other one.", when: "it was of one", since: "0.3"),
     Field("at_s", .number, "From the start of the run.", unit: .seconds),
     Field("within_s", .number, "The time within which devices came back.", unit: .seconds),
     Field("lost", .integer, "Devices that lost their connection."),

@@ -221,6 +221,10 @@ extension Schema {
       "Connections on which a user has registered, by channel: `notification`, `control`."),
     Field("here", .integer, "Users who had a notification channel at the end."),
     Field(
+      "networks", .map(key: .text, value: .object(localPushNetwork)),
+      "The part that is of each network of `--local-push`, by its name, which is empty if it has none. Their sums are those of the whole, but for messages that are `absent`: a user who is away is on no network."
+    ),
+    Field(
       "refused", .map(key: .text, value: .integer),
       "Connections that the server has ended, by reason: `unregistered` (something else than a user came first), `user` (another one than before, or its identifier or name is too long), `replaced` (the user has connected anew), `late` (nobody registered in time), `slow` (the peer did not read)."
     ),
@@ -240,7 +244,18 @@ extension Schema {
       "stray_acknowledgements", .integer,
       "Acknowledgements that nobody awaited, because the request had timed out or never was."),
     Field("silenced_connections", .integer, "Connections that a fault has made the server silent on."),
-    Field("restarts", .integer, "Restarts of the server."),
+    Field("restarts", .integer, "Restarts of the whole server."),
+  ]
+
+  private static let localPushNetwork: [Field] = [
+    Field("registered", .integer, "Connections on which a user has registered: who comes twice counts twice."),
+    Field("here", .integer, "Users who were there at the end."),
+    Field("restarts", .integer, "How often nobody listened: restarts of the network, and of the whole server."),
+    Field(
+      "texts", .object(localPushRequests),
+      "Texts for users who were there; `absent` is of messages for the network while nobody was."),
+    Field("invitations", .object(localPushRequests), "Invitations to calls, likewise."),
+    Field("heartbeats", .object(localPushRequests), "Heartbeats."),
   ]
 
   /// Requests of one kind.

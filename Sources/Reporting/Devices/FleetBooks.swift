@@ -13,6 +13,9 @@ struct FleetBooks {
     case none(String)
   }
 
+  /// Networks that are listed.
+  private static let mostNetworks = 64
+
   private let result: FleetResult
   private let ledger: Ledger
   private let other: Other
@@ -52,11 +55,28 @@ struct FleetBooks {
       let received = result.notifications.received
       return isBalanced && channel.acknowledged <= received && received <= channel.acknowledged + channel.unacknowledged
     case .localPush(let devices, let server):
-      return [(devices.texts, server.texts), (devices.invitations, server.invitations)].allSatisfy { received, sent in
-        sent.offered == sent.outcomes.reduce(0) { $0 + $1.count } && sent.acknowledged <= received
-          && received <= sent.sent
-      }
+      return server.networksAreWhole
+        && [(devices.texts, server.texts), (devices.invitations, server.invitations)].allSatisfy(Self.agree)
+        && networks(devices, server).allSatisfy { _, devices, server in
+          Self.agree(devices.texts, server.texts) && Self.agree(devices.invitations, server.invitations)
+        }
     case .none: return nil
+    }
+  }
+
+  private static func agree(_ received: Int, _ sent: Ledger.LocalPush.Requests) -> Bool {
+    sent.offered == sent.outcomes.reduce(0) { $0 + $1.count } && sent.acknowledged <= received && received <= sent.sent
+  }
+
+  /// The networks of both sides by name. None if their names differ: then the two do not speak of the same networks, as when
+  /// several networks have one server.
+  private func networks(
+    _ devices: FleetResult.LocalPush, _ server: Ledger.LocalPush
+  ) -> [(name: String, devices: FleetResult.LocalPush.Network, server: Ledger.LocalPush.Network)] {
+    let served = server.networks.filter { $0.value.registered > 0 }
+    guard Set(served.keys) == Set(devices.networks.filter { $0.value.registered > 0 }.keys) else { return [] }
+    return served.sorted { $0.key < $1.key }.compactMap { name, network in
+      devices.networks[name].map { (name, $0, network) }
     }
   }
 
@@ -76,7 +96,21 @@ struct FleetBooks {
     }
     switch other {
     case .channel(let channel): blocks += self.blocks(channel)
-    case .localPush(let devices, let server): blocks.append(.table(table(devices, server)))
+    case .localPush(let devices, let server):
+      blocks.append(.table(table(devices, server)))
+      let networks = networks(devices, server).prefix(Self.mostNetworks)
+      if !networks.isEmpty {
+        blocks.append(
+          .table(
+            .numbers(
+              ["network", "texts sent", "received", "invitations sent", "received"],
+              networks.map { name, devices, server in
+                [
+                  name, grouped(server.texts.sent), grouped(devices.texts), grouped(server.invitations.sent),
+                  grouped(devices.invitations),
+                ]
+              })))
+      }
     case .none: break
     }
     return Section("Books", blocks)

@@ -199,6 +199,19 @@ public struct FleetPage: Sendable {
       tone: push.missedCalls > 0 ? .warning : .neutral)
     table.add("heartbeats", Prose(grouped(push.heartbeats)))
     var blocks: [Block] = [.table(table)]
+    let networks = push.networks.sorted { $0.key < $1.key }.prefix(Self.mostRows)
+    if !networks.isEmpty {
+      blocks.append(
+        .table(
+          .numbers(
+            ["network", "registered", "texts", "invitations", "heartbeats"],
+            networks.map { name, network in
+              [
+                name, grouped(network.registered), grouped(network.texts), grouped(network.invitations),
+                grouped(network.heartbeats),
+              ]
+            })))
+    }
     if push.invitationUs.count > 0 {
       blocks.append(
         .table(
@@ -221,7 +234,9 @@ public struct FleetPage: Sendable {
     ])
     for storm in result.storms.prefix(Self.mostRows) {
       table.add(
-        Prose("after \(span(storm.atS)), within \(span(storm.withinS))"), Prose(grouped(storm.lost)),
+        Prose(
+          "after \(span(storm.atS)), within \(span(storm.withinS))\(storm.network.map { ", on \($0)" } ?? "")"),
+        Prose(grouped(storm.lost)),
         Prose(grouped(storm.back)),
         Prose(storm.lastBackS.map(span) ?? "–"), Prose("\(grouped(storm.peakOpenedPerS))/s"),
         Prose(storm.lastStoredS.map(span) ?? "–"), tone: storm.back < storm.lost ? .warning : .neutral)

@@ -29,7 +29,16 @@ package struct FleetSummary: Sendable {
     let joins = push.joins.isEmpty ? "" : "; joined: \(list(push.joins)), elsewhere \(grouped(push.joinsElsewhere))"
     return [
       "local push     \(grouped(push.registered)) of \(counted(push.registrations, "registration")) acknowledged; \(counted(push.texts, "text")), \(counted(push.invitations, "invitation")) (\(grouped(push.missedCalls)) missed), \(counted(push.heartbeats, "heartbeat"))\(joins)"
-    ]
+    ] + networks(push)
+  }
+
+  private static func networks(_ push: FleetResult.LocalPush) -> [String] {
+    let most = 10
+    let lines = push.networks.sorted { $0.key < $1.key }.prefix(most).map { name, network in
+      "network        \(name): \(grouped(network.registered)) registered; \(counted(network.texts, "text")), \(counted(network.invitations, "invitation"))"
+    }
+    let more = push.networks.count - most
+    return lines + (more > 0 ? ["network        and \(grouped(more)) more"] : [])
   }
 
   private static func times(_ result: FleetResult) -> [String] {
@@ -76,7 +85,7 @@ package struct FleetSummary: Sendable {
       let stored =
         storm.lastStoredS.map { ", the last notification that had waited for them came after \(tenths($0))" } ?? ""
       return
-        "storm          at \(tenths(storm.atS)): \(counted(storm.lost, "connection")) lost\(back), at most \(grouped(storm.peakOpenedPerS)) connections a second\(stored)"
+        "storm          at \(tenths(storm.atS))\(storm.network.map { " on \($0)" } ?? ""): \(counted(storm.lost, "connection")) lost\(back), at most \(grouped(storm.peakOpenedPerS)) connections a second\(stored)"
     }
   }
 

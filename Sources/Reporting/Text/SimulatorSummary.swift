@@ -63,7 +63,14 @@ package struct SimulatorSummary: Sendable {
     messages.add(served.invitations)
     messages.add(served.callActions)
     let beats = served.heartbeats
+    let most = 10
+    let named = served.networks.filter { !$0.key.isEmpty }.sorted { $0.key < $1.key }
+    let networks =
+      named.prefix(most).map { name, network in
+        "\nnetwork        \(name): \(grouped(network.registered)) registered, \(grouped(network.here)) users here; \(grouped(network.texts.sent + network.invitations.sent)) messages sent, \(grouped(network.texts.acknowledged + network.invitations.acknowledged)) acknowledged"
+      } + (named.count > most ? ["\nnetwork        and \(grouped(named.count - most)) more"] : [])
     return
       "\nlocal push     \(grouped(served.connections)) connections, \(grouped(served.here)) users here; \(grouped(messages.offered)) messages = \(grouped(messages.acknowledged)) acknowledged + \(grouped(messages.timedOut)) timed out + \(grouped(messages.lost)) lost + \(grouped(messages.unacknowledged)) not acknowledged yet + \(grouped(messages.absent)) absent + \(grouped(messages.overloaded)) overloaded + \(grouped(messages.silenced)) silenced; \(grouped(beats.sent)) heartbeats, \(grouped(beats.acknowledged)) acknowledged"
+      + networks.joined()
   }
 }

@@ -30,7 +30,8 @@ struct Devices: AsyncParsableCommand {
 
       With --local-push devices are extensions where there is no internet: while they are on a --network they keep a connection \
       to the provider's own server, register their user, and acknowledge what comes. One that has heard nothing for \
-      --silence gives up and tries again. Being online is being on a Wi-Fi network, drawn anew at each joining. \
+      --silence gives up and tries again. Being online is being on a Wi-Fi network, drawn anew at each joining; each network \
+      can have a server address of its own (at=). \
       Documentation/local-push.md has the protocol, and what is an assumption.
 
       Notifications come by one of three paths: online (sent as soon as the gateway had it), stored (it waited there), and \
@@ -53,7 +54,8 @@ struct Devices: AsyncParsableCommand {
         apnscope devices --plain --received got.jsonl --until-idle 10s
         apnscope devices --plain --count 20k --segment 2/4 -o part-2.json
         apnscope devices --plain --local-push 127.0.0.1:2199 --count 1000
-        apnscope devices --plain --local-push :2199 --network ship,share=60%
+        apnscope devices --plain --local-push 127.0.0.1 --network ship
+        apnscope devices --plain --local-push localhost --network ship,at=[::1]
 
       Exit codes: 0 done; 64 usage; 65 a certificate or schedule cannot be used; 66 cannot open a file; 69 no device was \
       ever online; 70 the books do not balance; 74 cannot write; 130 ended by a signal before --for or --until-idle (the result is written).

@@ -49,6 +49,13 @@ extension FleetResult {
       counter("apnscope_devices_local_push_acknowledgements_total", "Their acknowledgements.", push.acknowledgements),
       counter("apnscope_devices_local_push_missed_calls_total", "Invitations that came too late.", push.missedCalls),
       counter("apnscope_devices_local_push_registered_total", "Users that were acknowledged.", push.registered),
+      Metric(
+        .counter, "apnscope_devices_local_push_network_requests_total", help: "Requests of the server by network.",
+        samples: push.networks.sorted { $0.key < $1.key }.flatMap { name, network in
+          [("text", network.texts), ("invite", network.invitations), ("heartbeat", network.heartbeats)].map {
+            .init(labels: ["network": name, "kind": $0], .integer($1))
+          }
+        }),
     ]
   }
 }

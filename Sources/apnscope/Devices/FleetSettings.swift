@@ -1,4 +1,5 @@
 import DeviceFleet
+import GatewaySimulator
 import Measurement
 
 /// The effective options of a fleet, with all defaults, by their names with `_` for `-`.
@@ -12,7 +13,13 @@ struct FleetSettings {
     if let localPush = plan.localPush {
       set("local_push", command.localPush.localPush.map { .text("\($0.address)") })
       if !localPush.networks.isEmpty {
-        set("network", .list(localPush.networks.map { "\($0.name),share=\($0.share)" }))
+        set(
+          "network",
+          .list(
+            localPush.networks.map { network in
+              let server = network.server.map { ",at=\(SimulatorOptions.Address(host: $0.host, port: $0.port))" } ?? ""
+              return "\(network.name),share=\(network.share)\(server)"
+            }))
       }
       set("silence", time(localPush.silence))
       set("request_timeout", time(localPush.requestTimeout))
@@ -44,7 +51,9 @@ struct FleetSettings {
       "\(text($0.span.lowerBound))-\(text($0.span.upperBound)):\($0.share)"
     }
     if !absences.isEmpty { set("offline", .list(absences)) }
-    let storms = plan.presence.storms.map { "\(text($0.time)):\(text($0.within))" }
+    let storms = plan.presence.storms.map { storm in
+      "\(text(storm.time)):\(text(storm.within))\(storm.network.map { ",network=\($0)" } ?? "")"
+    }
     if !storms.isEmpty { set("storm", .list(storms)) }
     set("schedule", presence.schedule.map { .text($0) })
     switch plan.presence.restoring {

@@ -56,11 +56,23 @@ struct FleetTargetOptions: ParsableArguments {
     if noVerify { throw ValidationError("--no-verify and --plain exclude each other.") }
   }
 
-  /// Resolves the gateway's name once: the addresses checked here are those connected to.
+  /// Resolves the names of the gateway and of the servers of networks once: the addresses checked here are those connected
+  /// to.
   ///
   /// Throws when an address is remote and not allowed; reports an error and throws an exit code when there is none.
   func lookUp(for plan: inout FleetPlan) throws {
-    let (host, port) = (plan.gateway.host, plan.gateway.port)
+    try lookUp(&plan.gateway)
+    guard var localPush = plan.localPush else { return }
+    for place in localPush.networks.indices {
+      guard var server = localPush.networks[place].server else { continue }
+      try lookUp(&server)
+      localPush.networks[place].server = server
+    }
+    plan.localPush = localPush
+  }
+
+  private func lookUp(_ gateway: inout FleetPlan.Gateway) throws {
+    let (host, port) = (gateway.host, gateway.port)
     do {
       let addresses = try GatewayAddresses(host: host, port: port)
       if !allowRemote, let foreign = addresses.foreign {
@@ -68,7 +80,7 @@ struct FleetTargetOptions: ParsableArguments {
           "\(host)\(foreign == host ? "" : ", which is \(foreign),") is not this machine. Connections to other people's systems need their consent: say --allow-remote if you have it."
         )
       }
-      plan.gateway.addresses = addresses.all
+      gateway.addresses = addresses.all
     } catch let error as GatewayAddresses.LookupError {
       complain("\(host): \(error)")
       throw ExitStatus.unavailable

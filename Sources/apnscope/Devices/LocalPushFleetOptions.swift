@@ -16,7 +16,7 @@ struct LocalPushFleetOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "A Wi-Fi network on which the extension runs, and the share of joinings that are of it (100% without); what is left joins other networks. Repeatable. Default: every network.",
+      "A Wi-Fi network on which the extension runs, and the share of joinings that are of it (100% without); what is left joins other networks. With ,at=HOST:PORT its devices connect there instead. Repeatable. Default: every network.",
       valueName: "name,share=60%"), transform: NetworkArgument.parse)
   var network: [NetworkArgument] = []
 
@@ -30,10 +30,12 @@ struct LocalPushFleetOptions: ParsableArguments {
   var callTime = TimeSpan(usual.callTime)
 
   @Sendable private static func parse(_ text: String) throws -> GatewayArgument {
-    guard let address = GatewayArgument(argument: text, usualPort: usualPort) else {
-      return try GatewayArgument.parse(text)
-    }
+    guard let address = server(text) else { return try GatewayArgument.parse(text) }
     return address
+  }
+
+  fileprivate static func server(_ text: String) -> GatewayArgument? {
+    GatewayArgument(argument: text, usualPort: usualPort)
   }
 
   func validate() throws {
@@ -56,22 +58,34 @@ struct LocalPushFleetOptions: ParsableArguments {
   }
 }
 
-/// A network as typed: ship-crew or ship-crew,share=60%.
+/// A network as typed: ship-crew, ship-crew,share=60% or ship-crew,share=60%,at=127.0.0.1:2199.
 struct NetworkArgument: Quantity {
-  static let notation = "a name, and the share of joinings, e.g. ship-crew,share=60%"
+  static let notation =
+    "a name, the share of joinings, and the address of its server, e.g. ship-crew,share=60% or ship-crew,at=127.0.0.1:2199"
 
   var network: LocalPushPlan.Network
 
   init?(argument: String) {
     // A name may have commas.
-    let marker = ",share="
-    var name = argument
-    var share = 1.0
-    if let range = argument.ranges(of: marker).last {
-      guard let given = Share(argument: String(argument[range.upperBound...])) else { return nil }
-      (name, share) = (String(argument[..<range.lowerBound]), given.value)
+    var name = argument[...]
+    var share: Share?
+    var server: GatewayArgument?
+    while let comma = name.lastIndex(of: ",") {
+      let part = name[name.index(after: comma)...]
+      if part.hasPrefix("share="), share == nil {
+        guard let given = Share(argument: String(part.dropFirst(6))) else { return nil }
+        share = given
+      } else if part.hasPrefix("at="), server == nil {
+        guard let given = LocalPushFleetOptions.server(String(part.dropFirst(3))) else { return nil }
+        server = given
+      } else {
+        break
+      }
+      name = name[..<comma]
     }
     guard (1...32).contains(name.utf8.count) else { return nil }
-    network = .init(name: name, share: share)
+    network = .init(
+      name: String(name), share: share?.value ?? 1,
+      server: server.map { .init(host: $0.address.host, port: $0.address.port) })
   }
 }

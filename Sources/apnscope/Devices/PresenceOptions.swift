@@ -37,7 +37,7 @@ struct PresenceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "When all connections are lost at once, and within which time devices come back, e.g. 30s:5s. Repeatable.",
+      "When all connections are lost at once, and within which time devices come back, e.g. 30s:5s; with ,network=NAME those of a network. Repeatable.",
       valueName: "storm"), transform: StormArgument.parse)
   var storm: [StormArgument] = []
 
@@ -153,11 +153,12 @@ struct StormArgument: Quantity {
   var storm: PresencePlan.Storm
 
   init?(argument: String) {
-    let parts = argument.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+    let (rest, network) = NetworkMark.split(argument)
+    let parts = rest.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
     guard parts.count == 2, let time = TimeSpan(argument: parts[0]), let within = TimeSpan(argument: parts[1]) else {
       return nil
     }
-    storm = .init(time: time.duration, within: within.duration)
+    storm = .init(time: time.duration, within: within.duration, network: network)
   }
 }
 

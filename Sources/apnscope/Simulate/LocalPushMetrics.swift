@@ -46,6 +46,35 @@ extension Ledger.LocalPush {
         silencedConnections),
       counter("apnscope_local_push_restarts_total", "Restarts of the server.", restarts),
       Metric(.gauge, "apnscope_local_push_here", help: "Users with a notification channel.", .integer(here)),
+    ] + networkMetrics
+  }
+
+  /// The counts by network; the label of a network without a name is empty.
+  private var networkMetrics: [Metric] {
+    let networks = networks.sorted { $0.key < $1.key }
+    func samples(_ count: (Network) -> Int) -> [Metric.Sample] {
+      networks.map { .init(labels: ["network": $0.key], .integer(count($0.value))) }
+    }
+    return [
+      Metric(
+        .gauge, "apnscope_local_push_network_here", help: "Users with a notification channel, by network.",
+        samples: samples(\.here)),
+      Metric(
+        .counter, "apnscope_local_push_network_registered_total",
+        help: "Connections on which a user has registered, by network.", samples: samples(\.registered)),
+      Metric(
+        .counter, "apnscope_local_push_network_restarts_total",
+        help: "How often nobody listened, with restarts of the whole server.", samples: samples(\.restarts)),
+      Metric(
+        .counter, "apnscope_local_push_network_requests_total",
+        help: "Requests for devices by network and by what has become of them.",
+        samples: networks.flatMap { name, network in
+          network.kinds.flatMap { kind, requests in
+            requests.outcomes.filter { $0.name != "unacknowledged" }.map {
+              .init(labels: ["network": name, "kind": kind, "outcome": $0.name], .integer($0.count))
+            }
+          }
+        }),
     ]
   }
 }

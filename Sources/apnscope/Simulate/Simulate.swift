@@ -86,6 +86,7 @@ struct Simulate: AsyncParsableCommand {
         apnscope simulate --http2 127.0.0.1:0 --plain --records - --verdict
         apnscope simulate --http2 127.0.0.1:0 --plain --http2-fault refuse
         apnscope simulate --plain --local-push 127.0.0.1:2199 --local-push-rate 9/s
+        apnscope simulate --plain --local-push ship=127.0.0.1:2199
         apnscope simulate --settings bad-day.toml --seed 2
 
       Exit codes: 0 done; 64 usage; 65 a certificate, list or settings file cannot be used; 66 cannot open a file; 69 a \

@@ -46,13 +46,17 @@ struct SimulatorRun {
     let control = try await startControl(observed)
     let (ends, ending) = AsyncStream<Void>.makeStream()
     let page = try await command.web.start { ending.yield() }
-    let places = [
-      simulator.gateway.map { "gateway \($0)" }, simulator.http2.map { "http2 \($0)" },
-      simulator.channelManagement.map { "channels \($0)" }, simulator.deviceChannel.map { "devices \($0)" },
-      simulator.localPush.map { "local push \($0)" }, simulator.localPushControl.map { "local push control \($0)" },
-      simulator.feedback.map { "feedback \($0)" },
-      metrics.map { "metrics http://\($0.address)/metrics" }, control.map { "control http://\($0.address)" },
-    ].compactMap { $0 }
+    let networks = simulator.localPushNetworks.map { network in
+      "local-push\(network.name.isEmpty ? "" : "/\(network.name)") \(network.address)"
+    }
+    let places =
+      ([
+        simulator.gateway.map { "gateway \($0)" }, simulator.http2.map { "http2 \($0)" },
+        simulator.channelManagement.map { "channels \($0)" }, simulator.deviceChannel.map { "devices \($0)" },
+      ] + networks + [
+        simulator.localPushControl.map { "local-push-control \($0)" }, simulator.feedback.map { "feedback \($0)" },
+        metrics.map { "metrics http://\($0.address)/metrics" }, control.map { "control http://\($0.address)" },
+      ]).compactMap { $0 }
     for place in places { output.say(place) }
     ready?.write(places)
 

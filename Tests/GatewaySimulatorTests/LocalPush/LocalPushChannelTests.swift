@@ -64,7 +64,7 @@ struct LocalPushChannelTests {
       let ledger = try await Simulation.run {
         $0.localPush = LocalPushService(notifications: Self.place, control: Self.place)
       } body: { simulation in
-        let device = try Speaker(simulation.simulator.localPush, order: order)
+        let device = try Speaker(simulation.simulator.localPushNetworks.first?.address, order: order)
         try device.register(7)
         let alice = LocalPushMessage.User(device: 7)
         let app = try Speaker(simulation.simulator.localPushControl, order: order)
@@ -107,15 +107,16 @@ struct LocalPushChannelTests {
     let ledger = try await Simulation.run {
       $0.localPush = LocalPushService(notifications: Self.place)
     } body: { simulation in
-      let device = try Speaker(simulation.simulator.localPush)
+      let device = try Speaker(simulation.simulator.localPushNetworks.first?.address)
       try device.register(7)
       for bytes in [Array("GET / HTTP/1.1\r\n\r\n".utf8), [2, 0, 0, 0] + Array("{}".utf8), [0, 0, 0, 0]] {
-        let client = try Client(simulation.simulator.localPush?.port ?? 0, patience: Simulation.patience)
+        let client = try Client(
+          simulation.simulator.localPushNetworks.first?.address.port ?? 0, patience: Simulation.patience)
         try client.send(bytes)
         #expect(try client.receive() == [])
         client.close()
       }
-      let hasty = try Speaker(simulation.simulator.localPush)
+      let hasty = try Speaker(simulation.simulator.localPushNetworks.first?.address)
       try hasty.send(LocalPushMessage(request: 1, .directory([])))
       #expect(try hasty.next() == nil)
       let outcome = simulation.simulator.offerLocalPush(.invite(from: .server, to: .init(device: 7)))
@@ -136,7 +137,7 @@ struct LocalPushChannelTests {
     let ledger = try await Simulation.run(endsAll: false) {
       $0.localPush = LocalPushService(notifications: Self.place)
     } body: { simulation in
-      let device = try Speaker(simulation.simulator.localPush)
+      let device = try Speaker(simulation.simulator.localPushNetworks.first?.address)
       try device.register(7)
       simulation.simulator.offerLocalPush(.text("last", from: .server, to: .init(device: 7)))
       let ending = Task { await simulation.simulator.stop() }
@@ -153,7 +154,7 @@ struct LocalPushChannelTests {
   // MARK: fleets
 
   private static func plan(_ simulation: Simulation, count: Int) throws -> FleetPlan {
-    let port = simulation.simulator.localPush?.port ?? 0
+    let port = simulation.simulator.localPushNetworks.first?.address.port ?? 0
     var plan = FleetPlan(gateway: .init(host: "127.0.0.1", port: port))
     plan.gateway.addresses = [try SocketAddress(ipAddress: "127.0.0.1", port: port)]
     plan.count = count
@@ -163,6 +164,23 @@ struct LocalPushChannelTests {
     plan.connections.maximumBackoff = .milliseconds(200)
     plan.localPush = LocalPushPlan()
     return plan
+  }
+
+  /// Calls a body with the settings of TLS of both sides, or with none.
+  private static func secured(
+    _ usesTLS: Bool, _ body: (_ server: TLSContext?, _ client: TLSContext?) async throws -> Void
+  ) async throws {
+    guard usesTLS else { return try await body(nil, nil) }
+    try await inTemporaryFolder { folder in
+      let directory = IdentityDirectory(folder.path)
+      _ = try directory.issue(.init(topics: ["a"]))
+      var server = TLSConfiguration.server(identity: try directory.gateway())
+      server.peerCertificate = .notAsked
+      var client = TLSConfiguration.client(identity: nil)
+      client.authorityFile = directory.authorityFile
+      client.peerCertificate = .required
+      try await body(try TLSContext(server), try TLSContext(client))
+    }
   }
 
   /// Runs a fleet until the body has ended.
@@ -186,16 +204,7 @@ struct LocalPushChannelTests {
 
   @Test("A fleet receives what the server sends, each message once, and the books are equal", arguments: [false, true])
   func fleet(usesTLS: Bool) async throws {
-    try await inTemporaryFolder { folder in
-      let directory = IdentityDirectory(folder.path)
-      _ = try directory.issue(.init(topics: ["a"]))
-      var configuration = TLSConfiguration.server(identity: try directory.gateway())
-      configuration.peerCertificate = .notAsked
-      let serverTLS = usesTLS ? try TLSContext(configuration) : nil
-      var ofClient = TLSConfiguration.client(identity: nil)
-      ofClient.authorityFile = directory.authorityFile
-      ofClient.peerCertificate = .required
-      let clientTLS = usesTLS ? try TLSContext(ofClient) : nil
+    try await Self.secured(usesTLS) { serverTLS, clientTLS in
       let (fleet, ledger) = try await Simulation.run {
         $0.localPush = LocalPushService(notifications: Self.place)
         $0.localPush?.tls = serverTLS
@@ -277,7 +286,7 @@ struct LocalPushChannelTests {
       $0.localPush?.requestTimeout = .milliseconds(100)
       $0.localPush?.maximumUnacknowledged = 1_000
     } body: { simulation in
-      let deaf = try Speaker(simulation.simulator.localPush)
+      let deaf = try Speaker(simulation.simulator.localPushNetworks.first?.address)
       try deaf.register(7)
       let text = LocalPushMessage.Content.text(
         String(repeating: "x", count: 16_000), from: .server, to: .init(device: 7))
@@ -299,7 +308,7 @@ struct LocalPushChannelTests {
       $0.localPush = LocalPushService(notifications: Self.place)
       $0.handshakeTimeout = .milliseconds(100)
     } body: { simulation in
-      let dumb = try Speaker(simulation.simulator.localPush)
+      let dumb = try Speaker(simulation.simulator.localPushNetworks.first?.address)
       #expect(try dumb.next() == nil)
       dumb.client.close()
     }.ledger
@@ -361,5 +370,266 @@ struct LocalPushChannelTests {
     let push = try #require(fleet.localPush)
     #expect(Set(push.joins.keys) == ["ship", "crew"] && push.joinsElsewhere > 0)
     #expect(fleet.devices.everOnline == push.joins.values.reduce(0, +) && fleet.connections.opened < 60)
+  }
+
+  // MARK: networks with addresses of their own
+
+  private static let names = ["ship", "crew"]
+
+  private static func service() -> LocalPushService {
+    LocalPushService(networks: names.map { .init(name: $0, address: place) }, control: place)
+  }
+
+  /// A fleet whose devices join the ship in half of all cases, the crew's network in three of ten, and else another one.
+  private static func networkPlan(_ simulation: Simulation, count: Int) throws -> FleetPlan {
+    var plan = try plan(simulation, count: count)
+    // Nothing is served there: each network has its own server.
+    plan.gateway = .init(host: "127.0.0.1", port: 1)
+    plan.localPush?.networks = try zip(simulation.simulator.localPushNetworks, [0.5, 0.3]).map { network, share in
+      var server = FleetPlan.Gateway(host: "127.0.0.1", port: network.address.port)
+      server.addresses = [try SocketAddress(ipAddress: "127.0.0.1", port: network.address.port)]
+      return .init(name: network.name, share: share, server: server)
+    }
+    return plan
+  }
+
+  /// How many devices of a plan join each network at their first joining, or their second one.
+  private static func joins(_ plan: FleetPlan, _ number: UInt64) -> [String: Int] {
+    var joins: [String: Int] = [:]
+    for device in 0..<UInt64(plan.count) {
+      let draw = DeviceDraws(seed: plan.seed, device: plan.first + device).unit(.network, number)
+      guard case .network(let place)? = plan.localPush?.network(drawn: draw) else { continue }
+      joins[names[place], default: 0] += 1
+    }
+    return joins
+  }
+
+  private static func here(_ ledger: Ledger) -> [String: Int] {
+    (ledger.localPush?.networks ?? [:]).mapValues(\.here).filter { $0.value > 0 }
+  }
+
+  @Test(
+    "By network the books of a fleet and of the server are equal, and one network's end is not noticed on the other",
+    arguments: [false, true])
+  func networkBooks(usesTLS: Bool) async throws {
+    try await Self.secured(usesTLS) { serverTLS, clientTLS in
+      let (fleet, ledger) = try await Simulation.run {
+        $0.localPush = Self.service()
+        $0.localPush?.tls = serverTLS
+        // Nothing but what the test does happens.
+        $0.localPush?.heartbeat = .seconds(600)
+        $0.localPush?.requestTimeout = .seconds(600)
+      } body: { simulation in
+        var plan = try Self.networkPlan(simulation, count: 40)
+        (plan.threads, plan.verifiesName) = (2, false)
+        plan.localPush?.silence = .seconds(600)
+        plan.localPush?.requestTimeout = .seconds(600)
+        let joined = Self.joins(plan, 1)
+        let (ship, crew) = (joined["ship"] ?? 0, joined["crew"] ?? 0)
+        #expect(ship > 5 && crew > 5 && ship + crew < 40)
+        return try await Self.run(plan, tls: clientTLS) { runner in
+          let simulator = simulation.simulator
+          var areHere = await simulation.wait { Self.here($0) == joined }
+          #expect(areHere)
+          for (name, count) in [("ship", ship), ("crew", crew), ("ship", ship)] {
+            let outcomes = simulator.offerLocalPush(.init(.text("for \(name)", from: .server), to: .network(name)))
+            #expect(outcomes?.receivers == count && outcomes?.outcomes == [.sent: count])
+          }
+          let haveAll = await simulation.wait { $0.localPush?.texts.acknowledged == 2 * ship + crew }
+          #expect(haveAll)
+          let before = await simulator.snapshot().localPush?.networks["crew"]
+          try await simulator.restartLocalPush(.init(pause: .milliseconds(50), network: "ship"))
+          areHere = await simulation.wait {
+            Self.here($0) == joined && $0.localPush?.networks["ship"]?.registered == 2 * ship
+          }
+          #expect(areHere)
+          let after = await simulator.snapshot().localPush?.networks["crew"]
+          #expect(before == after && after != nil)
+          let outcomes = simulator.offerLocalPush(.init(.invite(from: .server), to: .network("ship")))
+          #expect(outcomes?.outcomes == [.sent: ship])
+          let areCalled = await simulation.wait { $0.localPush?.invitations.acknowledged == ship }
+          #expect(areCalled)
+        }
+      }
+      let (books, push) = (try #require(ledger.localPush), try #require(fleet.localPush))
+      #expect(books.networksAreWhole && books.restarts == 0 && push.joinsElsewhere > 0)
+      #expect(Set(books.networks.keys) == Set(Self.names) && Set(push.networks.keys) == Set(Self.names))
+      for name in Self.names {
+        let (server, devices) = (try #require(books.networks[name]), try #require(push.networks[name]))
+        #expect(server.registered == devices.registered && server.registered >= push.joins[name] ?? .max)
+        #expect(server.texts.acknowledged == devices.texts && server.texts.sent == devices.texts)
+        #expect(server.invitations.acknowledged == devices.invitations)
+        #expect(server.restarts == (name == "ship" ? 1 : 0) && server.here == 0)
+      }
+      #expect(fleet.faults == [:])
+    }
+  }
+
+  @Test("After a storm each device joins a network anew, as it is drawn")
+  func storm() async throws {
+    var expected: [[String: Int]] = []
+    let (fleet, ledger) = try await Simulation.run {
+      $0.localPush = Self.service()
+    } body: { simulation in
+      var plan = try Self.networkPlan(simulation, count: 40)
+      plan.presence.storms = [.init(time: .seconds(8), within: .milliseconds(300))]
+      expected = [Self.joins(plan, 1), Self.joins(plan, 2)]
+      let (first, second) = (expected[0], expected[1])
+      #expect(first != second)
+      return try await Self.run(plan) { runner in
+        var areHere = await simulation.wait { Self.here($0) == first }
+        #expect(areHere)
+        areHere = await simulation.wait {
+          Self.here($0) == second && runner.snapshot().storms.first?.lost == first.values.reduce(0, +)
+        }
+        #expect(areHere)
+      }
+    }
+    let push = try #require(fleet.localPush)
+    for name in Self.names {
+      let sum = (expected[0][name] ?? 0) + (expected[1][name] ?? 0)
+      #expect(push.joins[name] == sum && push.networks[name]?.registered == sum)
+      #expect(ledger.localPush?.networks[name]?.registered == sum)
+    }
+    #expect(push.joins.values.reduce(0, +) + push.joinsElsewhere == 80)
+    let storm = try #require(fleet.storms.first)
+    #expect(storm.lost == expected[0].values.reduce(0, +) && storm.network == nil)
+    #expect(storm.openedPerS.reduce(0, +) == expected[1].values.reduce(0, +))
+  }
+
+  @Test("A storm of one network takes its devices, which come back to it, and no other ones")
+  func stormOfNetwork() async throws {
+    var joined: [String: Int] = [:]
+    let (fleet, ledger) = try await Simulation.run {
+      $0.localPush = Self.service()
+    } body: { simulation in
+      var plan = try Self.networkPlan(simulation, count: 40)
+      plan.presence.storms = [.init(time: .seconds(8), within: .milliseconds(300), network: "ship")]
+      let first = Self.joins(plan, 1)
+      joined = first
+      return try await Self.run(plan) { runner in
+        var areHere = await simulation.wait { Self.here($0) == first }
+        #expect(areHere)
+        areHere = await simulation.wait {
+          Self.here($0) == first && runner.snapshot().storms.first?.back == first["ship"]
+        }
+        #expect(areHere)
+      }
+    }
+    let (push, books) = (try #require(fleet.localPush), try #require(ledger.localPush))
+    let (ship, crew) = (joined["ship"] ?? 0, joined["crew"] ?? 0)
+    #expect(push.joins == ["ship": 2 * ship, "crew": crew] && push.joinsElsewhere == 40 - ship - crew)
+    #expect(books.networks["ship"]?.registered == 2 * ship && books.networks["crew"]?.registered == crew)
+    let storm = try #require(fleet.storms.first)
+    #expect(storm.lost == ship && storm.back == ship && storm.network == "ship")
+    #expect(storm.openedPerS.reduce(0, +) == ship && fleet.connections.closed[.storm] == ship)
+  }
+
+  @Test("Devices that come and go between networks are on one at a time, and the sums agree")
+  func wandering() async throws {
+    let (fleet, ledger) = try await Simulation.run {
+      $0.localPush = Self.service()
+      $0.localPush?.rate = 500
+    } body: { simulation in
+      var plan = try Self.networkPlan(simulation, count: 8)
+      plan.presence.online = .mean(.milliseconds(40))
+      plan.presence.offline = .mean(.milliseconds(10))
+      return try await Self.run(plan) { runner in
+        let haveMoved = await simulation.wait { ledger in
+          #expect(ledger.localPush?.networksAreWhole == true && (ledger.localPush?.here ?? 0) <= 8)
+          let push = runner.snapshot().localPush
+          return (push?.joins.values.min() ?? 0) >= 60 && push?.joins.count == 2
+        }
+        #expect(haveMoved)
+      }
+    }
+    let (books, push) = (try #require(ledger.localPush), try #require(fleet.localPush))
+    for name in Self.names {
+      let (server, devices) = (try #require(books.networks[name]), try #require(push.networks[name]))
+      // An acknowledgement may be under way when a device goes.
+      #expect(devices.registered <= server.registered)
+      #expect(server.texts.acknowledged <= devices.texts && devices.texts <= server.texts.sent)
+    }
+    #expect(books.networks.values.reduce(0) { $0 + $1.registered } <= push.registrations)
+  }
+
+  @Test("A network that falls silent says nothing, and is there again for whoever connects anew")
+  func silentNetwork() async throws {
+    let ledger = try await Simulation.run {
+      $0.localPush = Self.service()
+    } body: { simulation in
+      let simulator = simulation.simulator
+      let places = simulator.localPushNetworks.map(\.address)
+      let (sailor, cook) = (try Speaker(places[0]), try Speaker(places[1]))
+      try sailor.register(1)
+      try cook.register(2)
+      try await simulator.restartLocalPush(.init(pause: .milliseconds(10), network: "ship", ending: .silent))
+      let (lost, sent) = (
+        simulator.offerLocalPush(.init(.text("a", from: .server), to: .network("ship"))),
+        simulator.offerLocalPush(.init(.text("b", from: .server), to: .network("crew")))
+      )
+      #expect(lost?.outcomes == [.silenced: 1] && sent?.outcomes == [.sent: 1])
+      #expect(try cook.next()?.content == .text("b", from: .server, to: .init(device: 2)))
+      let again = try Speaker(places[0])
+      try again.register(1)
+      // The silent connection ends when its user has come anew.
+      #expect(try sailor.next() == nil)
+      #expect(simulator.localPushStates.map(\.here) == [1, 1])
+      let back = simulator.offerLocalPush(.init(.text("c", from: .server), to: .network("ship")))
+      #expect(back?.outcomes == [.sent: 1])
+      #expect(try again.next()?.content == .text("c", from: .server, to: .init(device: 1)))
+      for speaker in [sailor, cook, again] { speaker.client.close() }
+      let isOver = await simulation.wait { $0.localPush?.here == 0 }
+      #expect(isOver)
+    }.ledger
+    let books = try #require(ledger.localPush)
+    #expect(books.silencedConnections == 1 && books.refused == ["replaced": 1] && books.restarts == 0)
+    #expect(books.networks["ship"]?.texts.silenced == 1 && books.networks["crew"]?.texts.silenced == 0)
+  }
+
+  @Test("Networks end each for itself, and the end of the server is not held up by one that is away")
+  func outages() async throws {
+    let ledger = try await Simulation.run {
+      $0.localPush = Self.service()
+    } body: { simulation in
+      let simulator = simulation.simulator
+      let unknown = simulator.beginRestartOfLocalPush(.init(pause: .zero, network: "Ship"))
+      #expect(!unknown)
+      for _ in 0..<2 {
+        // The second one finds it away.
+        let isKnown = simulator.beginRestartOfLocalPush(.init(pause: .seconds(600), network: "ship"))
+        #expect(isKnown)
+      }
+      try await simulator.restartLocalPush(.init(pause: .zero, network: "crew"))
+      let isAway = await simulation.wait { $0.localPush?.networks["ship"]?.restarts == 1 }
+      #expect(isAway && simulator.localPushStates.map(\.listens) == [false, true])
+      #expect(throws: (any Error).self) { try Speaker(simulator.localPushNetworks[0].address).register(1) }
+      try await simulator.restartLocalPush(pause: .zero)
+      #expect(simulator.localPushStates.map(\.listens) == [false, true])
+      let sailor = try Speaker(simulator.localPushNetworks[1].address)
+      try sailor.register(1)
+      #expect(simulator.localPushUsers(most: 5)?.users.map(\.network) == ["crew"])
+      #expect(simulator.localPushUsers(on: "ship", most: 5)?.count == 0)
+      #expect(simulator.localPushUsers(on: "Ship", most: 5) == nil)
+      #expect(simulator.localPushUsers(most: 0)?.count == 1 && simulator.localPushUsers(most: 0)?.users.count == 0)
+      sailor.client.close()
+      let isOver = await simulation.wait { $0.localPush?.here == 0 }
+      #expect(isOver)
+    }.ledger
+    let books = try #require(ledger.localPush)
+    // That of the whole server counts for each.
+    #expect(books.restarts == 1 && books.networks.mapValues(\.restarts) == ["ship": 2, "crew": 2])
+  }
+
+  @Test("Networks that cannot be are refused")
+  func impossible() async {
+    for names in [["a", "a"], ["", ""], [String(repeating: "x", count: 33)], ["a\nb"], (0...64).map { "\($0)" }] {
+      var options = SimulatorOptions()
+      (options.gateway, options.feedback) = (nil, nil)
+      options.localPush = LocalPushService(networks: names.map { .init(name: $0, address: Self.place) })
+      await #expect(throws: SimulatorError.self, "\(names)") {
+        try await Simulator.start(options, feedbackList: try FeedbackList(path: nil))
+      }
+    }
   }
 }

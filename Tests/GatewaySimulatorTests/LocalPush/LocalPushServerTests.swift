@@ -15,7 +15,8 @@ struct LocalPushServerTests {
   private let bob = LocalPushMessage.User(device: 2)
 
   private func server(_ change: (inout LocalPushService) -> Void = { _ in }) -> LocalPushServer {
-    var options = LocalPushService()
+    var options = LocalPushService(
+      networks: ["ship", "crew"].map { .init(name: $0, address: .init(host: "", port: 0)) })
     change(&options)
     return LocalPushServer(options, seed: 1, start: 0)
   }
@@ -32,7 +33,7 @@ struct LocalPushServerTests {
 
   private func register(
     _ server: inout LocalPushServer, _ link: Link, _ user: LocalPushMessage.User,
-    _ channel: LocalPushChannel = .notification, now: Int64 = 0
+    _ channel: LocalPushChannel = .notification(network: 0), now: Int64 = 0
   ) {
     server.connected(link, channel, now: now)
     server.receive(LocalPushMessage(request: 9, .user(user)), on: link, now: now)
@@ -49,16 +50,21 @@ struct LocalPushServerTests {
 
   @Test("The simulations meet every outcome")
   func coverage() throws {
-    var (givenUp, sums) = (0, Ledger.LocalPush.Requests())
+    var (givenUp, moves, unheard, sums) = (0, 0, 0, Ledger.LocalPush.Requests())
+    var restarts = 0
     var refused: Set<LocalPushServer.Refusal> = []
     for seed in 0..<60 as Range<UInt64> {
       var world = LocalPushWorld(seed: seed)
       for _ in 0..<220 { try world.step() }
       try world.settle()
       givenUp += world.givenUp
+      moves += world.moves
+      unheard += world.unheard
+      restarts += world.counts.networks.reduce(0) { $0 + $1.restarts }
       for kind in LocalPushKind.allCases { sums.add(world.counts[kind]) }
       refused.formUnion(world.counts.refused.keys)
     }
+    #expect(moves > 0 && unheard > 0 && restarts > 0)
     #expect(givenUp > 0 && refused.isSuperset(of: [.unregistered, .replaced]))
     for (name, count) in sums.outcomes where name != "unacknowledged" { #expect(count > 0, "\(name)") }
   }
@@ -71,7 +77,7 @@ struct LocalPushServerTests {
       LocalPushMessage(request: 1, .user(.init(identifier: String(repeating: "x", count: 65), deviceName: "x"))),
     ] {
       var server = server()
-      server.connected(one, .notification, now: 0)
+      server.connected(one, .notification(network: 0), now: 0)
       server.receive(message, on: one, now: 0)
       #expect(decided(&server) == ["1 close"])
       #expect(server.counts.open == 0 && server.counts.requests == [:])
@@ -83,7 +89,7 @@ struct LocalPushServerTests {
   func replaced() {
     var server = server()
     register(&server, one, alice)
-    server.connected(two, .notification, now: 1)
+    server.connected(two, .notification(network: 0), now: 1)
     server.receive(LocalPushMessage(request: 3, .user(alice)), on: two, now: 1)
     #expect(decided(&server) == ["2 acknowledge 3", "1 close"])
     #expect(server.counts.here == 1 && server.counts.refused == [.replaced: 1])
@@ -302,7 +308,9 @@ struct LocalPushServerTests {
   @Test("Planned messages are sent at their times, once")
   func planned() {
     var server = server { options in
-      options.planned = (1...3).map { .init(time: .seconds($0), content: .text("\($0)", from: bob, to: alice)) }
+      options.planned = (1...3).map {
+        .init(time: .seconds($0), message: .init(.text("\($0)", from: bob), to: .user(alice)))
+      }
     }
     register(&server, one, alice)
     server.advance(to: Self.second - 1)
@@ -311,6 +319,128 @@ struct LocalPushServerTests {
     #expect(server.counts.texts.sent == 2)
     server.advance(to: 9 * Self.second)
     #expect(server.counts.texts.sent == 3 && server.counts.sources == [.file: 3])
+  }
+
+  // MARK: networks
+
+  private let three = Link(loop: 1, connection: 3)
+  private let carol = LocalPushMessage.User(device: 3)
+
+  @Test("A message for a network reaches those who are there at the moment, and nobody else")
+  func network() throws {
+    var server = server { $0.maximumUnacknowledged = 1 }
+    register(&server, one, alice)
+    register(&server, two, bob, .notification(network: 1))
+    register(&server, three, carol)
+    let text = LocalPushOffer(.text("a", from: .server), to: .network("ship"))
+    let outcomes = server.offer(text, from: .control, now: 0)
+    #expect(outcomes == [.sent, .sent] && Set(decided(&server)) == ["1 text 1", "3 text 1"])
+    server.receive(LocalPushMessage(acknowledging: 1), on: one, now: 0)
+    let again = server.offer(text, from: .control, now: 0)
+    #expect(again.map(Set.init) == [.sent, .overloaded] && decided(&server) == ["1 text 2"])
+    let nowhere = server.offer(.init(.invite(from: bob), to: .network("Ship")), from: .control, now: 0)
+    #expect(nowhere == nil && server.counts.sources == [.control: 4])
+    #expect(server.counts[0].texts.offered == 4 && server.counts[1].texts.offered == 0)
+  }
+
+  @Test("A message for a network with nobody on it is one that is absent")
+  func emptyNetwork() {
+    var server = server()
+    register(&server, one, alice)
+    let outcomes = server.offer(.init(.invite(from: bob), to: .network("crew")), from: .file, now: 0)
+    #expect(outcomes == [] && decided(&server) == [])
+    #expect(server.counts[1].invitations.offered == 1 && server.counts[1].invitations.absent == 1)
+    #expect(server.counts.sources == [.file: 1] && server.counts.invitations == server.counts[1].invitations)
+  }
+
+  @Test("An action in a call reaches the apps of those who are on a network")
+  func actions() {
+    var server = server()
+    register(&server, one, alice)
+    register(&server, two, alice, .control)
+    register(&server, three, bob, .notification(network: 1))
+    let outcomes = server.offer(.init(.callAction("end"), to: .network("ship")), from: .control, now: 0)
+    #expect(outcomes == [.sent] && decided(&server) == ["2 call_action 2"])
+    let others = server.offer(.init(.callAction("end"), to: .network("crew")), from: .control, now: 0)
+    #expect(others == [.absent] && server.counts[nil].callActions.absent == 1)
+  }
+
+  @Test("Whoever joins another network is there, and no longer where it was")
+  func moved() {
+    var server = server()
+    register(&server, one, alice)
+    #expect(server.network(of: alice.identifier) == 0)
+    server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+    register(&server, two, alice, .notification(network: 1), now: 1)
+    #expect(server.network(of: alice.identifier) == 1 && server.users(on: 0) == [])
+    #expect(server.users(on: 1) == [.init(user: alice, network: 1)] && server.users().count == 1)
+    #expect(server.counts[0].here == 0 && server.counts[1].here == 1 && server.counts.here == 1)
+    // What was under way stays with the network on which it was sent.
+    #expect(server.counts[0].texts.lost == 1 && server.counts[1].texts.sent == 0)
+    server.offer(.text("b", from: bob, to: alice), from: .control, now: 2)
+    server.receive(LocalPushMessage(acknowledging: 1), on: two, now: 2)
+    #expect(server.counts[1].texts.acknowledged == 1 && server.counts[0].texts.offered == 1)
+    server.disconnected(two, now: 3)
+    #expect(server.network(of: alice.identifier) == nil && server.counts[1].here == 0)
+    let absent = server.offer(.text("c", from: bob, to: alice), from: .control, now: 4)
+    #expect(absent == .absent && server.counts[nil].texts.absent == 1)
+    #expect(server.counts.ledger(["ship", "crew"]).networksAreWhole)
+  }
+
+  @Test("The end of a network ends its connections alone", arguments: LocalPushFaults.Outage.Ending.allCases)
+  func outage(ending: LocalPushFaults.Outage.Ending) {
+    var server = server()
+    register(&server, one, alice)
+    register(&server, two, bob, .notification(network: 1))
+    register(&server, three, bob, .control)
+    server.advance(to: 0)
+    _ = decided(&server)
+    let (crew, none) = (server.counts[1], server.counts[nil])
+    server.restart(0, ending, now: 0)
+    #expect(decided(&server) == (ending == .closed ? ["1 close"] : []))
+    #expect(server.counts[1] == crew && server.counts[nil] == none)
+    #expect(server.counts[0].restarts == 1 && server.counts.restarts == 0)
+    #expect(!server.isSilent(two) && !server.isSilent(three) && server.isSilent(one) == (ending == .silent))
+    // Who is on a network that fell silent is there to the server.
+    #expect(server.counts[0].here == (ending == .closed ? 0 : 1))
+    let outcome = server.offer(.text("a", from: bob, to: alice), from: .control, now: 1)
+    #expect(outcome == (ending == .closed ? .absent : .silenced))
+    let other = server.offer(.text("a", from: alice, to: bob), from: .control, now: 1)
+    #expect(other == .sent)
+    server.restart(ending == .closed ? nil : 1, .closed, now: 2)
+    #expect(server.counts[1].here == 0 && server.counts[1].restarts == 1)
+    #expect(server.counts.restarts == (ending == .closed ? 1 : 0))
+  }
+
+  @Test("Planned messages for a network are for those who are there at their time")
+  func plannedForNetwork() {
+    var server = server { options in
+      options.planned = (1...2).map {
+        .init(time: .seconds($0), message: .init(.text("\($0)", from: bob), to: .network("ship")))
+      }
+    }
+    server.advance(to: Self.second)
+    register(&server, one, alice, now: Self.second + 1)
+    server.advance(to: 2 * Self.second)
+    #expect(server.counts[0].texts.absent == 1 && server.counts[0].texts.sent == 1)
+    #expect(decided(&server) == ["1 text 1"])
+  }
+
+  @Test("Counts of a network since a time leave out what was before")
+  func networkBaseline() throws {
+    var server = server()
+    register(&server, one, alice, .notification(network: 1))
+    server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+    server.receive(LocalPushMessage(acknowledging: 1), on: one, now: 0)
+    server.restart(0, .closed, now: 0)
+    let earlier = server.counts
+    server.offer(.text("a", from: bob, to: alice), from: .control, now: 0)
+    var counts = server.counts
+    counts.subtract(earlier)
+    let networks = counts.ledger(["ship", "crew"]).networks
+    #expect(networks["ship"] == Ledger.LocalPush.Network())
+    let crew = try #require(networks["crew"])
+    #expect(crew.registered == 0 && crew.here == 1 && crew.texts.sent == 1 && crew.texts.unacknowledged == 1)
   }
 
   @Test("Counts since a time balance, with what was under way then")

@@ -7,8 +7,8 @@ import Testing
 @testable import DeviceFleet
 @testable import GatewaySimulator
 
-/// The server of local push and devices, without sockets and clock: chance cuts bytes, ends connections, loses time and
-/// causes faults. After each step the books have to balance.
+/// The server of local push and devices, without sockets and clock: chance cuts bytes, ends connections, loses time, moves
+/// devices between networks and causes faults. After each step the books have to balance, those of networks as well.
 struct LocalPushWorld {
   typealias Link = LocalPushServer.Link
 
@@ -51,6 +51,14 @@ struct LocalPushWorld {
   private var heard: [Int64]
   private var texts = 0
   private var shown: Set<String> = []
+  /// Who was where when a text for a network was offered, by the text.
+  private var audiences: [String: Set<Int>] = [:]
+  /// Those who were sent it, and those who have got it.
+  private var writtenTo: [String: Set<Int>] = [:]
+  private var got: [String: Set<Int>] = [:]
+  private let networks: Int
+  private(set) var moves = 0
+  private(set) var unheard = 0
   private var askedControl: UInt32 = 100
   private let acknowledgeShare: Double
   private let heartbeat: Int64
@@ -60,7 +68,9 @@ struct LocalPushWorld {
 
   init(seed: UInt64) {
     draws = SplitMix64(seed: seed, stream: 5)
-    var options = LocalPushService()
+    networks = 1 + Int(draws.next() % 4)
+    var options = LocalPushService(
+      networks: (0..<networks).map { .init(name: "network \($0)", address: .init(host: "", port: 0)) })
     options.maximumUnacknowledged = 1 + Int(draws.next() % 12)
     options.rate = draws.isHit(0.3) ? 2 : 0
     options.callShare = 0.3
@@ -84,10 +94,11 @@ struct LocalPushWorld {
     case 24..<34: try connect(device)
     case 34..<38: try connectControl(device)
     case 38..<41: die()
-    case 41: restart()
+    case 41: try restart(draws.isHit(0.5) ? nil : Int(draws.next() % UInt64(networks)))
     case 42: server.silence(0.3, now: now)
     case 43: server.loseHeartbeats(draws.isHit(0.5) ? 0 : 0.5, now: now)
-    case 44..<56: send(to: device, from: .control)
+    case 44..<52: send(to: device, from: .control)
+    case 52..<56: send(toNetwork: Int(draws.next() % UInt64(networks)))
     case 56..<62: askControl(from: device, to: Int(draws.next() % UInt64(sessions.count)))
     case 62..<80: for link in wires.keys.sorted() { try moveUp(link, Int(draws.next() % 400)) }
     default: for link in wires.keys.sorted() { try moveDown(link, Int(draws.next() % 400)) }
@@ -117,6 +128,9 @@ struct LocalPushWorld {
     expectBooks()
     for kind in LocalPushKind.allCases {
       #expect(counts[kind].unacknowledged == 0)
+    }
+    for (text, audience) in audiences {
+      #expect((got[text] ?? []).isSubset(of: audience), "a text for a network reaches none but those who were there")
     }
   }
 
@@ -160,8 +174,13 @@ struct LocalPushWorld {
   }
 
   private mutating func connect(_ device: Int) throws {
-    guard links[device] == nil else { return }
-    let link = open(device, .notification)
+    // One that moves has another connection at once; the server may know of the end of the earlier one later.
+    if let earlier = links[device] {
+      guard draws.isHit(0.3) else { return }
+      moves += 1
+      endAtDevice(earlier)
+    }
+    let link = open(device, .notification(network: Int(draws.next() % UInt64(networks))))
     links[device] = link
     heard[device] = now
     var tools = newTools()
@@ -215,22 +234,61 @@ struct LocalPushWorld {
   private mutating func endAtDevice(_ link: UInt64) {
     guard let wire = wires[link], !wire.isOverAtDevice else { return }
     wires[link]?.isOverAtDevice = true
-    guard wire.channel == .notification, links[wire.device] == link else { return }
+    guard wire.channel != .control, links[wire.device] == link else { return }
     sessions[wire.device].disconnected()
     links[wire.device] = nil
   }
 
-  private mutating func restart() {
-    server.restart(now: now)
+  /// - Parameter network: the only one that ends; `nil`: the server.
+  private mutating func restart(_ network: Int?) throws {
+    // What is due is done first, so that nothing else happens.
+    server.advance(to: now)
+    try obey()
+    let before = counts
+    let isSilent = draws.isHit(0.3)
+    server.restart(network, isSilent ? .silent : .closed, now: now)
     for (link, order) in server.takeOrders() {
       #expect(order == .close || wires[link.connection] != nil)
       if order == .close { end(link.connection) }
     }
-    for link in wires.keys where wires[link]?.isOverAtServer == false {
-      Issue.record("a connection outlives a restart")
+    for (number, wire) in wires where !wire.isOverAtServer {
+      guard network == nil || wire.channel.network == network else { continue }
+      #expect(isSilent && self.isSilent(number), "a connection outlives its network")
     }
-    #expect(counts.open == 0 && counts.here == 0)
+    for other in 0..<networks where network != nil && other != network {
+      #expect(counts[other] == before[other], "another network notices")
+    }
+    if !isSilent {
+      #expect(network != nil || counts.open == 0)
+      for ended in 0..<networks where network == nil || ended == network { #expect(counts[ended].here == 0) }
+    }
+    #expect(counts.restarts == before.restarts + (network == nil ? 1 : 0))
   }
+
+  /// A text for all who are on a network: it is written to each of them once, unless the connection has no room for it or is
+  /// silent, and to nobody else.
+  private mutating func send(toNetwork network: Int) {
+    texts += 1
+    server.advance(to: now)
+    let text = "news \(texts)"
+    let audience = Set(sessions.indices.filter { isHere($0, on: network) })
+    let before = counts[network].texts
+    let outcomes = server.offer(
+      .init(.text(text, from: .server), to: .network("network \(network)")), from: .control, now: now)
+    #expect(outcomes?.count == audience.count)
+    let after = counts[network].texts
+    #expect(after.offered == before.offered + max(1, audience.count))
+    #expect(after.sent == before.sent + (outcomes ?? []).count { $0 == .sent })
+    #expect(after.absent == before.absent + (audience.isEmpty ? 1 : 0))
+    if audience.isEmpty { unheard += 1 }
+    audiences[text] = audience
+    let nobody = server.offer(.init(.invite(from: .server), to: .network("nowhere")), from: .control, now: now)
+    #expect(nobody == nil)
+    expectedWrites = (text, (outcomes ?? []).count { $0 == .sent })
+  }
+
+  /// The text for a network that was offered last, and to how many it is to be written.
+  private var expectedWrites: (text: String, count: Int)?
 
   private mutating func send(to device: Int, from source: LocalPushServer.Source) {
     texts += 1
@@ -242,9 +300,11 @@ struct LocalPushWorld {
   }
 
   /// Whether the server has a user's notification channel.
-  private func isHere(_ device: Int) -> Bool {
+  private func isHere(_ device: Int) -> Bool { (0..<networks).contains { isHere(device, on: $0) } }
+
+  private func isHere(_ device: Int, on network: Int) -> Bool {
     wires.values.contains {
-      $0.device == device && $0.channel == .notification && $0.hasRegistered && !$0.isOverAtServer
+      $0.device == device && $0.channel.network == network && $0.hasRegistered && !$0.isOverAtServer
     }
   }
 
@@ -299,7 +359,7 @@ struct LocalPushWorld {
     let messages = try Self.messages(&wire.atDevice)
     wires[link] = wire
     for message in messages { note(message, wire) }
-    guard wire.channel == .notification else {
+    guard wire.channel != .control else {
       for message in messages where message.command == .request && draws.isHit(acknowledgeShare) {
         write(LocalPushMessage(acknowledging: message.identifier), up: link)
       }
@@ -320,13 +380,22 @@ struct LocalPushWorld {
   private mutating func note(_ message: LocalPushMessage, _ wire: Wire) {
     guard case .text(let text, _, let receiver)? = message.content else { return }
     #expect(receiver == .init(device: UInt64(wire.device)), "a text reaches its receiver alone")
-    let isFirst = shown.insert(text).inserted
+    if audiences[text] != nil { got[text, default: []].insert(wire.device) }
+    let isFirst = shown.insert("\(text) for \(wire.device)").inserted
     #expect(isFirst, "nothing is delivered twice")
   }
 
   /// Does what the server has decided.
   private mutating func obey() throws {
+    let expected = expectedWrites
+    expectedWrites = nil
     for (link, order) in server.takeOrders() {
+      if case .write(let message) = order, case .text(let text, _, _)? = message.content, text == expected?.text,
+        let wire = wires[link.connection]
+      {
+        let isFirst = writtenTo[text, default: []].insert(wire.device).inserted
+        #expect(isFirst, "a text for a network is written once to each")
+      }
       let number = link.connection
       switch order {
       case .close: endAtServer(number)
@@ -344,7 +413,7 @@ struct LocalPushWorld {
           #expect(message.sent.map { $0 <= now } == true)
         }
         if case .heartbeat? = message.content {
-          #expect(wire.channel == .notification)
+          #expect(wire.channel != .control)
           if let last = wire.lastBeat {
             #expect(now - last >= heartbeat - 250_000_000, "heartbeats keep their distance")
           }
@@ -353,6 +422,10 @@ struct LocalPushWorld {
         wires[number]?.down.bytes += written { message.write(to: &$0) }
       }
     }
+    guard let expected else { return }
+    let receivers = writtenTo[expected.text] ?? []
+    #expect(receivers.count == expected.count, "a text for a network is written to those to whom it was sent")
+    #expect(receivers.isSubset(of: audiences[expected.text] ?? []))
   }
 
   private func expectBooks() {
@@ -369,5 +442,15 @@ struct LocalPushWorld {
         == counts.texts.offered + counts.invitations.offered + counts.callActions.offered)
     #expect(counts.open == wires.values.count { !$0.isOverAtServer })
     #expect(counts.here == sessions.indices.count { isHere($0) })
+    for network in 0..<networks {
+      #expect(counts[network].here == sessions.indices.count { isHere($0, on: network) })
+    }
+    // Who is on a network is on that one alone.
+    let located = server.users()
+    #expect(located.count == counts.here && Set(located.map(\.user)).count == located.count)
+    for one in located {
+      #expect(sessions.indices.contains { one.user == .init(device: UInt64($0)) && isHere($0, on: one.network) })
+    }
+    #expect(server.counts.ledger((0..<networks).map { "network \($0)" }).networksAreWhole)
   }
 }
