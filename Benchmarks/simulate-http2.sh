@@ -37,19 +37,15 @@ start_nghttpd() {
 
 # start_simulate clear|tls [OPTION …]
 start_simulate() {
-  local transport=(--identity "$identity") attempt
+  local transport=(--identity "$identity")
   [[ $1 != clear ]] || transport=(--plain)
   rm -f "$work/ready" "$work/ledger.json"
   "$release_folder/apnscope" simulate --http2 127.0.0.1:0 --trust any "${transport[@]}" --ready-file "$work/ready" \
     --ledger "$work/ledger.json" "${@:2}" > "$work/server.out" 2> "$work/server.err" &
   server=$!
-  for ((attempt = 0; attempt < 200; attempt++)); do
-    port=$(sed -n 's/^http2 .*://p' "$work/ready" 2> /dev/null || true)
-    [[ -z $port ]] || return 0
-    kill -0 "$server" 2> /dev/null || break
-    sleep 0.05
-  done
-  fail "the simulator does not listen"
+  await_ready "$server"
+  port=$(listener http2)
+  port=${port##*:}
 }
 
 # Adds one run's microseconds and requests a second to its measure's file. A server is new for every run.

@@ -55,7 +55,7 @@ END
 }
 
 bench() {
-  local attempt minute storms=() quarter_server=0 quarter_client=0 sent=0 length=$((minutes * 60))
+  local minute storms=() quarter_server=0 quarter_client=0 length=$((minutes * 60))
   rm -rf "$identity" "$work"/{ready,ledger.json,fleet.json,devices.sqlite*}
   quietly "$release_folder/apnscope" identity --directory "$identity" --topic "$topic"
   "$release_folder/apnscope" simulate --gateway 127.0.0.1:0 --http2 127.0.0.1:0 --trust any --identity "$identity" --no-feedback \
@@ -63,14 +63,8 @@ bench() {
     --max-connections $((devices + 100)) --ready-file "$work/ready" --ledger "$work/ledger.json" \
     > "$work/server.out" 2> "$work/server.err" &
   server=$!
-  for ((attempt = 0; attempt < 200; attempt++)); do
-    [[ ! -s $work/ready ]] || break
-    kill -0 "$server" 2> /dev/null || break
-    sleep 0.05
-  done
-  gateway=$(sed -n 's/^gateway //p' "$work/ready") http2=$(sed -n 's/^http2 //p' "$work/ready")
-  channel=$(sed -n 's/^devices //p' "$work/ready") metrics=$(sed -n 's/^metrics //p' "$work/ready")
-  [[ -n $gateway && -n $http2 && -n $channel && -n $metrics ]] || fail "the simulator does not listen"
+  await_ready "$server"
+  gateway=$(listener gateway) http2=$(listener http2) channel=$(listener devices) metrics=$(listener metrics)
   tokens
   printf '{"aps":{"alert":{"title":"Gate","body":"%s"},"badge":3}}' "$(printf 'x%.0s' {1..80})" > "$work/body"
   for ((minute = 5; minute < minutes; minute += 5)); do storms+=(--storm "${minute}m:10s"); done
@@ -88,7 +82,7 @@ bench() {
   for ((minute = 1; minute <= minutes; minute++)); do
     timeout 100 h2load -c 4 -m 10 -t 1 --rps $((rate / 4)) -D 58 -i "$work/urls" -d "$work/body" -H "apns-topic: $topic" \
       -H 'apns-push-type: alert' -H 'apns-collapse-id: soak' > "$work/h2load.out" 2>&1 || fail "h2load failed in minute $minute"
-    kill -0 "$server" 2> /dev/null && kill -0 "$client" 2> /dev/null || fail "a process has ended in minute $minute"
+    { kill -0 "$server" 2> /dev/null && kill -0 "$client" 2> /dev/null; } || fail "a process has ended in minute $minute"
     printf '%6d %12d %12d %14s %14s\n' "$minute" "$(metric apnscope_gateway_accepted_total)" \
       "$(metric apnscope_devices_online)" "$(resident_mib "$server")" "$(resident_mib "$client")"
     ((minute != minutes / 4)) || quarter_server=$(resident_mib "$server") quarter_client=$(resident_mib "$client")

@@ -23,7 +23,7 @@ faults=('refuse,probability=1%' 'reset,probability=0.1%' 'delay,exponential=20ms
   'frame,wrong=unknown-type,probability=1%' 'streams,limit=100,every=90000' 'goaway,every=300000,last=notice')
 
 bench() {
-  local fault options=() attempt port minute sent=0 answered=0 quarter=0 kib cpu got
+  local fault options=() port minute sent=0 answered=0 quarter=0 kib cpu got
   rm -rf "$identity"
   quietly "$release_folder/apnscope" identity --directory "$identity" --topic "$topic"
   for fault in "${faults[@]}"; do options+=(--http2-fault "$fault"); done
@@ -32,13 +32,9 @@ bench() {
     --ready-file "$work/ready" --ledger "$work/ledger.json" --reject every=700,reason=TooManyRequests --devices-offline 20% \
     --devices-uninstalled 1% --devices-online-after 5s "${options[@]}" > "$work/server.out" 2> "$work/server.err" &
   server=$!
-  for ((attempt = 0; attempt < 200; attempt++)); do
-    port=$(sed -n 's/^http2 .*://p' "$work/ready" 2> /dev/null || true)
-    metrics=$(sed -n 's/^metrics //p' "$work/ready" 2> /dev/null || true)
-    [[ -z $port || -z $metrics ]] || break
-    kill -0 "$server" 2> /dev/null || fail "the simulator does not listen"
-    sleep 0.05
-  done
+  await_ready "$server"
+  port=$(listener http2) metrics=$(listener metrics)
+  port=${port##*:}
   awk -v port="$port" -v devices="$devices" \
     'BEGIN { for (i = 0; i < devices; i++) printf "https://127.0.0.1:%d/3/device/%064x\n", port, i }' > "$work/urls"
   printf '{"aps":{"alert":{"title":"Gate","body":"%s"},"badge":3}}' "$(printf 'x%.0s' {1..80})" > "$work/body"

@@ -28,7 +28,7 @@ final class SimulatorContext: Sendable {
   let started: Int64
   private let numbers = Atomic<UInt64>(0)
   private let open = Atomic<Int>(0)
-  private let memory: ConnectionMemory
+  let memory: ConnectionMemory
   let unfinishedFrames: UnfinishedFrames
 
   init(
@@ -92,10 +92,6 @@ final class SimulatorContext: Sendable {
     open.wrappingSubtract(1, ordering: .relaxed)
     memory.giveBack(memory.perConnection)
   }
-
-  /// Counts additional memory of a connection; `false` when the limit is exceeded.
-  func reserveMemory(_ bytes: Int) -> Bool { memory.take(bytes) }
-  func releaseMemory(_ bytes: Int) { memory.giveBack(bytes) }
 
   // MARK: the feedback list
 

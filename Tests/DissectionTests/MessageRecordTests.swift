@@ -97,11 +97,13 @@ struct MessageRecordTests {
     var capture = CaptureBuilder()
     let line = capture.connect(to: 7_777, handshake: false)
     var skipped = (client: random.number(0...400), server: random.number(0...400))
+    var cut: Set<Direction> = []
     for word in talk.words {
       let skip = min(word.bytes.count, word.isClient ? skipped.client : skipped.server)
       if word.isClient { skipped.client -= skip } else { skipped.server -= skip }
       let rest = Array(word.bytes[skip...])
       if rest.isEmpty { continue }
+      if skip > 0 { cut.insert(word.isClient ? .client : .server) }
       if word.isClient { capture.client(line, rest) } else { capture.server(line, rest) }
     }
     capture.finish(line)
@@ -113,6 +115,9 @@ struct MessageRecordTests {
       let own = talk.words.filter { $0.isClient == isClient }
       guard own.last.map({ $0.bytes.count + 400 < own.reduce(0) { $0 + $1.bytes.count } }) == true else { continue }
       #expect(seen.messages.last { $0.direction == direction }?.message == own.last?.message)
+      // What is there of the first message began before the recording, and was not lost in it.
+      let reasons = Set(seen.gaps.filter { $0.direction == direction }.map(\.reason))
+      #expect(reasons == (cut.contains(direction) ? [.beforeCapture] : []), "seed \(seed)")
     }
   }
 
@@ -273,7 +278,10 @@ struct MessageRecordTests {
 
   @Test("Notifications are not acknowledged only where the device's end was recorded")
   func acknowledged() throws {
-    for (hasEnd, loses, open, unacknowledged) in [(true, false, 0, 2), (false, false, 2, 0), (true, true, 2, 0)] {
+    enum Damage { case none, gap, malformed }
+    for (hasEnd, damage, open, unacknowledged) in [
+      (true, Damage.none, 0, 2), (false, .none, 2, 0), (true, .gap, 2, 0), (true, .malformed, 2, 0),
+    ] {
       var talk = MessageTalk(.devices)
       talk.device(.online(.init(apps: [.init(token: MessageTalk.token, topic: "t")])), isClient: true)
       for sequence in 1...5 as ClosedRange<UInt64> {
@@ -289,16 +297,20 @@ struct MessageRecordTests {
       for word in talk.words {
         if word.isClient { capture.client(line, word.bytes) } else { capture.server(line, word.bytes) }
       }
-      if loses {
-        capture.lose(line, 30)
-        let last = written { DeviceMessage.offline(reason: nil).write(to: &$0) }
-        capture.client(line, last)
+      switch damage {
+      case .none: break
+      case .gap: capture.lose(line, 30)
+      // Any message may be in it.
+      case .malformed:
+        capture.client(
+          line, written { $0.write(framed: .bigEndian) { $0.write(Array(#"{"message":"x"}"#.utf8).rawBytes) } })
       }
+      if damage != .none { capture.client(line, written { DeviceMessage.offline(reason: nil).write(to: &$0) }) }
       if hasEnd { capture.finish(line) }
       let report = try inspected(capture.bytes)
       let counts = try #require(report.devices)
       #expect((counts.deliveries, counts.acknowledged) == (5, 3))
-      #expect((counts.open, counts.unacknowledged) == (open, unacknowledged), "\(hasEnd) \(loses)")
+      #expect((counts.open, counts.unacknowledged) == (open, unacknowledged), "\(hasEnd) \(damage)")
       #expect(report.findings.contains { $0.kind == .notAcknowledged } == (unacknowledged > 0))
       #expect(report.connections.first?.devices?.acknowledged == 3)
       #expect(!report.findings.contains { $0.kind == .nothingRead || $0.kind == .otherProtocol })

@@ -208,7 +208,7 @@ private struct AllRecords {
         guard let time = moment(fields) else { break }
         if random.happens(oneIn: 2) { selection.from = time } else { selection.to = time }
       case 1:
-        if let token = fields["token"] as? String, !token.isEmpty {
+        if let token = tokens(fields).randomElement(using: &random), !token.isEmpty {
           selection.tokens += [RecordSelection.TokenPrefix(String(token.prefix(random.number(1...6))))].compactMap {
             $0
           }
@@ -219,9 +219,12 @@ private struct AllRecords {
         if let connection = fields["connection"] as? Int { selection.connections.append(connection...connection) }
       case 4: if let status = fields["status"] as? Int { selection.statuses.insert(status) }
       case 5: selection.fates.insert(random.pick([.accepted, .rejected, .discarded, .unknown]))
-      case 6: selection.topics.formUnion(topics(fields).prefix(1))
+      case 6: selection.topics.formUnion((topics(fields) + messageTopics(fields)).prefix(1))
       default:
-        selection.types.insert(random.pick([.notification, .errorResponse, .feedback, .gap, .malformed, .connection]))
+        selection.types.insert(
+          random.pick([
+            .notification, .errorResponse, .feedback, .gap, .malformed, .connection, .device, .localPush,
+          ]))
       }
     }
     return selection
@@ -237,6 +240,22 @@ private struct AllRecords {
   private func topics(_ fields: [String: Any]) -> [String] {
     let subject = (fields["tls"] as? [String: Any])?["client_subject"] as? String ?? ""
     return subject.split(separator: ",").filter { $0.hasPrefix("UID=") }.map { String($0.dropFirst(4)) }
+  }
+
+  private func isMessage(_ fields: [String: Any]) -> Bool {
+    ["device", "local_push"].contains(fields["type"] as? String ?? "")
+  }
+
+  /// The topics that a message names.
+  private func messageTopics(_ fields: [String: Any]) -> [String] {
+    guard isMessage(fields) else { return [] }
+    return (fields["topics"] as? [String] ?? []) + [fields["topic"] as? String].compactMap { $0 }
+  }
+
+  /// The tokens that a record names.
+  private func tokens(_ fields: [String: Any]) -> [String] {
+    [fields["token"] as? String, fields["new_token"] as? String].compactMap { $0 }
+      + (fields["tokens"] as? [String] ?? [])
   }
 
   func filtered(by selection: RecordSelection) -> RecordSelectionTests.Selected {
@@ -284,7 +303,11 @@ private struct AllRecords {
       if !selection.connections.isEmpty, !selection.connections.contains(where: { $0.contains(connection) }) {
         return false
       }
-      if !selection.topics.isEmpty, !onTopic.contains(connection) { return false }
+      if !selection.topics.isEmpty, !onTopic.contains(connection),
+        selection.topics.isDisjoint(with: messageTopics(fields))
+      {
+        return false
+      }
       if from != nil || to != nil {
         guard let time = (type == "connection" ? fields["opened"] : fields["time"]) as? String else { return false }
         if let from, time < from { return false }
@@ -292,9 +315,10 @@ private struct AllRecords {
       }
       let named = (fields["notification"] as? Int).flatMap { notifications[[connection, $0]] }
       if !selection.tokens.isEmpty {
-        guard let token = (type == "error_response" ? named?["token"] : fields["token"]) as? String,
-          selection.tokens.contains(where: { token.hasPrefix($0.text) })
-        else { return false }
+        let own = type == "error_response" ? [named?["token"] as? String].compactMap { $0 } : tokens(fields)
+        guard own.contains(where: { token in selection.tokens.contains { token.hasPrefix($0.text) } }) else {
+          return false
+        }
       }
       if !selection.identifiers.isEmpty {
         guard let identifier = fields["identifier"] as? Int, selection.identifiers.contains(UInt32(identifier)) else {

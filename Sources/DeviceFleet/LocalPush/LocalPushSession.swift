@@ -116,18 +116,10 @@ struct LocalPushSession: FleetSession {
   mutating func receive(_ bytes: RawSpan, _ tools: inout SessionTools) {
     guard state != .away, state != .ended else { return }
     heard = max(heard, tools.now)
-    guard !pending.isEmpty else {
-      let used = read(bytes, &tools)
-      if used < bytes.byteCount, state != .ended { pending = Array(copying: bytes.extracting(used...)) }
-      return
-    }
-    pending.append(copying: bytes)
-    // The bytes are taken out while they are read, and put back without a copy while their message is not whole.
-    let buffered = pending
-    pending = []
-    let used = read(buffered.rawBytes, &tools)
-    guard state != .ended, used < buffered.count else { return }
-    pending = used == 0 ? buffered : Array(buffered[used...])
+    var waiting: [UInt8] = []
+    swap(&waiting, &pending)
+    waiting = MessageFraming.rest(of: consume waiting, bytes) { read($0, &tools) }
+    if state != .ended { pending = waiting }
   }
 
   /// Reads whole messages, and returns the number of their bytes.

@@ -166,29 +166,6 @@ final class EventLoopState {
   var isSettled: Bool { connections.isEmpty && undurable == 0 }
 }
 
-/// A connection as seen by the state of its event loop.
-protocol WatchedConnection: AnyObject {
-  func check(_ now: NIODeadline)
-  /// Shuts the connection down gracefully: for maintenance, which concerns the gateway only, or because the service
-  /// ends.
-  func shutDown(forGood: Bool)
-  /// Closes the connection at once.
-  func leave()
-  /// The gateway behaves otherwise from now on.
-  func adopt(_ conduct: Conduct)
-  /// The gateway is silent until then; `nil`: it no longer is.
-  func beSilent(until end: NIODeadline?)
-  /// Closes a connection of the gateway, if it is of this topic; `nil`: of any.
-  func close(_ way: ClosingWay, topic: String?)
-}
-
-/// The service of the feedback list has none of these.
-extension WatchedConnection {
-  func adopt(_ conduct: Conduct) {}
-  func beSilent(until end: NIODeadline?) {}
-  func close(_ way: ClosingWay, topic: String?) {}
-}
-
 /// How the gateway closes connections on request.
 public enum ClosingWay: String, Sendable, CaseIterable, Codable {
   /// As for maintenance: a connection with notifications gets status 10 and the identifier of the last accepted one.

@@ -35,7 +35,7 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   private let shared: SimulatorContext
   private let loopState: EventLoopState
   private let number: UInt64
-  private var context: ChannelHandlerContext?
+  var context: ChannelHandlerContext?
   private var phase = Phase.handshake
   private var topic = ""
   private var client = "unknown"
@@ -104,16 +104,11 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
   func channelInactive(context: ChannelHandlerContext) {
     // Both directions are closed without an error, ours after the list was acknowledged.
     if isOutputClosed, !hasFailed { complete() }
-    end()
+    finish()
     context.fireChannelInactive()
   }
 
-  func handlerRemoved(context: ChannelHandlerContext) {
-    end()
-    self.context = nil
-  }
-
-  private func end() {
+  func finish() {
     guard phase != .closed else { return }
     if phase == .handshake {
       loopState.tally.feedbackHandshakeFailures += 1
@@ -193,13 +188,13 @@ final class FeedbackHandler: ChannelInboundHandler, WatchedConnection {
     let bytes = ByteBuffer(bytes: Array(copying: writer.bytes))
     let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
     let (count, size, shared) = (entries.count, bytes.readableBytes, shared)
-    guard shared.reserveMemory(size) else {
-      shared.releaseMemory(size)
+    guard shared.memory.take(size) else {
+      shared.memory.giveBack(size)
       return leave()
     }
     write(bytes).whenComplete { result in
       let handler = handler.value
-      shared.releaseMemory(size)
+      shared.memory.giveBack(size)
       guard case .success = result else { return handler.leave() }
       shared.observe(handler.number, .sent(bytes))
       handler.tuples += count

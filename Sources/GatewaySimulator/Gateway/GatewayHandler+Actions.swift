@@ -16,7 +16,7 @@ extension GatewayHandler {
     case .closeOutput: closeOutput()
     case .reset:
       observeEnd(isReset: true)
-      reset()
+      closeAbruptly()
     case .close: context?.close(promise: nil)
     case .report(let report): note(report)
     }
@@ -50,15 +50,6 @@ extension GatewayHandler {
   private func observeEnd(isReset: Bool) {
     isEndObserved = true
     shared.observe(number, .closing(byPeer: false, isReset: isReset))
-  }
-
-  private func reset() {
-    guard let context else { return }
-    // With a linger time of 0, a close sends a RST.
-    (context.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0)).whenComplete { _ in
-    }
-    context.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
-    context.close(promise: nil)
   }
 
   func note(_ report: GatewayLife.Report) {

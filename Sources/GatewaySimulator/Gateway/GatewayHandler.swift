@@ -17,7 +17,7 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
   let shared: SimulatorContext
   let loopState: EventLoopState
   let number: UInt64
-  private(set) var context: ChannelHandlerContext?
+  var context: ChannelHandlerContext?
   var life: GatewayLife
   private(set) var session: GatewaySession
   private var filter: NotificationFilter?
@@ -326,18 +326,8 @@ final class GatewayHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  func channelInactive(context: ChannelHandlerContext) {
-    finish()
-    context.fireChannelInactive()
-  }
-
-  func handlerRemoved(context: ChannelHandlerContext) {
-    finish()
-    self.context = nil
-  }
-
   /// Finishes the counts of the connection.
-  private func finish() {
+  func finish() {
     guard let (end, hadHandshake, reports) = life.finish() else { return }
     if !hadHandshake {
       loopState.tally.handshakeFailures += 1

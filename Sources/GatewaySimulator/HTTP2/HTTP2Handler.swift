@@ -27,7 +27,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   private let loopState: EventLoopState
   private let service: HTTP2Service
   private let number: UInt64
-  private var context: ChannelHandlerContext?
+  var context: ChannelHandlerContext?
   private var phase = Phase.handshake
   private var gateway: ProviderGateway
   private var hasGateway = false
@@ -47,8 +47,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   private var hasFreedSpare = false
   private var isAdmitted = false
   private var pauses: Pauses = []
-  /// Memory that is counted beyond that of every connection.
-  private var reserved = 0
+  private var held = HeldMemory()
 
   private struct Pauses: OptionSet {
     let rawValue: UInt8
@@ -295,11 +294,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   private func flush() {
     guard let context, gateway.session.output.count > 0 else { return }
     if case .lingering = phase { return gateway.session.output.removeAll() }
-    var bytes = context.channel.allocator.buffer(capacity: gateway.session.output.count)
-    gateway.session.output.withBytes { span in
-      // Safe: the bytes are copied within the call.
-      _ = unsafe span.withUnsafeBytes { unsafe bytes.writeBytes($0) }
-    }
+    let bytes = context.channel.allocator.buffer(copying: gateway.session.output)
     gateway.session.output.removeAll()
     // When it is written: the client's next bytes may be read before the system says that it has taken these.
     shared.observe(number, .sent(bytes))
@@ -329,15 +324,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   /// Counts the content that waits for the end of its requests, in steps of 64 KiB.
   private func reserveMemory() {
     let held = gateway.session.heldBytes & ~0xffff
-    guard held != reserved else { return }
-    if held < reserved {
-      shared.releaseMemory(reserved - held)
-      reserved = held
-      return
-    }
-    let fits = shared.reserveMemory(held - reserved)
-    reserved = held
-    if !fits { close(as: .memory) }
+    if !self.held.change(to: held, of: shared.memory) { close(as: .memory) }
   }
 
   // MARK: the end
@@ -377,17 +364,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   /// The gateway has reset the connection.
   private var isReset = false
 
-  func channelInactive(context: ChannelHandlerContext) {
-    finish()
-    context.fireChannelInactive()
-  }
-
-  func handlerRemoved(context: ChannelHandlerContext) {
-    finish()
-    self.context = nil
-  }
-
-  private func finish() {
+  func finish() {
     guard phase != .closed else { return }
     let hadHandshake = phase != .handshake
     phase = .closed
@@ -408,7 +385,7 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
       shared.observe(number, .closed(last))
     }
     rest = ByteBuffer()
-    shared.releaseMemory(reserved)
+    held.giveBack(to: shared.memory)
     loopState.tally.open -= 1
     loopState.remove(number: number)
     if isAdmitted { shared.admission.release(topic ?? "") }
@@ -539,9 +516,6 @@ final class HTTP2Handler: ChannelInboundHandler, WatchedConnection {
   private func reset() {
     end = end ?? .local
     isReset = true
-    (context?.channel as? any SocketOptionProvider)?.setSoLinger(NIOLinger(l_onoff: 1, l_linger: 0))
-      .whenComplete { _ in }
-    context?.triggerUserOutboundEvent(TLSClose.abrupt, promise: nil)
-    context?.close(promise: nil)
+    closeAbruptly()
   }
 }

@@ -24,13 +24,12 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
   private let channel: LocalPushChannel
   private let usesTLS: Bool
   private let link: LocalPushServer.Link
-  private var context: ChannelHandlerContext?
+  var context: ChannelHandlerContext?
   private var phase = Phase.handshake
   private var framing: MessageFraming
   /// The beginning of a message.
-  private var rest = ByteBuffer()
-  /// Bytes of `rest` that count for the limit of memory.
-  private var reserved = 0
+  private var pending: [UInt8] = []
+  private var held = HeldMemory()
   private let opened: NIODeadline
   private var lastRead: NIODeadline
   private var hasUnflushed = false
@@ -82,25 +81,14 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-  func channelInactive(context: ChannelHandlerContext) {
-    finish()
-    context.fireChannelInactive()
-  }
-
-  func handlerRemoved(context: ChannelHandlerContext) {
-    finish()
-    self.context = nil
-  }
-
-  private func finish() {
+  func finish() {
     switch phase {
     case .closed: return
     case .handshake: center.use { $0.noteFailedHandshake() }
     case .open, .ending: center.use { $0.disconnected(link, now: now) }
     }
     phase = .closed
-    shared.releaseMemory(reserved)
-    reserved = 0
+    held.giveBack(to: shared.memory)
     loopState.remove(number: link.connection)
     loopState.removeLocalPush(number: link.connection)
     shared.ended()
@@ -110,25 +98,30 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard reads else { return }
-    var bytes = unwrapInboundIn(data)
+    let bytes = unwrapInboundIn(data)
     lastRead = loopState.loop.now
-    if rest.readableBytes > 0 {
-      rest.writeBuffer(&bytes)
-      bytes = rest
-      rest = ByteBuffer()
-    }
+    var waiting: [UInt8] = []
+    swap(&waiting, &pending)
+    waiting = MessageFraming.rest(of: consume waiting, bytes.readableBytesSpan, after: read)
+    if reads { keep(waiting) }
+  }
+
+  /// Reads whole messages, and returns the number of their bytes.
+  private func read(_ bytes: RawSpan) -> Int {
+    var start = 0
     do {
-      while reads, let body = try framing.next(bytes.readableBytesSpan) {
-        let message = try loopState.localPushMessages.read(bytes.readableBytesSpan.extracting(body))
-        bytes.moveReaderIndex(forwardBy: body.upperBound)
+      while reads, let body = try framing.next(bytes.extracting(start...)) {
+        let message = try loopState.localPushMessages.read(bytes.extracting(start...).extracting(body))
+        start += body.upperBound
         if case .open = phase, case .user? = message.content { phase = .open(isKnown: true) }
         center.use { $0.receive(message, on: link, now: now) }
       }
     } catch {
       center.use { $0.noteMalformed(link, now: now) }
-      return context.close(promise: nil)
+      context?.close(promise: nil)
+      return bytes.byteCount
     }
-    if reads { keep(bytes) }
+    return start
   }
 
   /// Whether what comes has a meaning. A server that ends still takes acknowledgements.
@@ -139,19 +132,12 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// Keeps the beginning of a message; the buffer of a large one counts.
-  private func keep(_ bytes: ByteBuffer) {
-    rest = bytes.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: bytes)
-    let held = rest.readableBytes > 1_024 ? rest.storageCapacity : 0
-    guard held != reserved else { return }
-    if held < reserved {
-      shared.releaseMemory(reserved - held)
-      reserved = held
-      return
+  /// Keeps the beginning of a message; a large one counts for the limit of memory.
+  private func keep(_ bytes: [UInt8]) {
+    pending = bytes
+    if !held.change(to: pending.count > 1_024 ? pending.capacity : 0, of: shared.memory) {
+      context?.close(promise: nil)
     }
-    let fits = shared.reserveMemory(held - reserved)
-    reserved = held
-    if !fits { context?.close(promise: nil) }
   }
 
   // MARK: writing
@@ -172,12 +158,8 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
       loopState.deviceOutput.removeAll()
       // In the order of the peer's lengths.
       message.write(framing.order ?? .littleEndian, to: &loopState.deviceOutput)
-      var bytes = context.channel.allocator.buffer(capacity: loopState.deviceOutput.count)
-      loopState.deviceOutput.withBytes { span in
-        // Safe: the bytes are copied within the call.
-        _ = unsafe span.withUnsafeBytes { unsafe bytes.writeBytes($0) }
-      }
-      context.write(wrapOutboundOut(bytes), promise: nil)
+      context.write(
+        wrapOutboundOut(context.channel.allocator.buffer(copying: loopState.deviceOutput)), promise: nil)
       hasUnflushed = true
     case .close:
       flush()
@@ -205,7 +187,7 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
     case .ending(let until): if now >= until { context?.close(promise: nil) }
     case .open:
       if let since = unwritableSince, now - since > unwritableLimit { refuse(.slow) }
-      if rest.readableBytes > 0, now - lastRead >= shared.options.frameTimeout.timeAmount {
+      if !pending.isEmpty, now - lastRead >= shared.options.frameTimeout.timeAmount {
         context?.close(promise: nil)
       }
     }

@@ -102,10 +102,10 @@ extension Schema {
       Field("gaps", .integer, "Gaps."),
       Field("malformed", .integer, "Stretches of unparsable bytes, and frames whose items do not fit."),
       Field("undecrypted_connections", .integer, "TLS connections that could not be decrypted."),
-    ] + packetsNotRead + [
+    ] + RecordFields.packetsNotRead + [
       Field(
         "responses", .integer, "Final answers over HTTP/2 that were decoded.", when: "there are any", since: "0.3"),
-      messagesInAll,
+      RecordFields.messagesInAll,
     ]
 
   private static let connection: [Field] = [

@@ -47,7 +47,7 @@ extension Schema {
     root: .choice(
       by: "type",
       [
-        .init("capture", "An input that was opened.", captureFields),
+        .init("capture", "An input that was opened.", RecordFields.captureFields),
         .init("notification_story", "A distinct notification, over all of its sendings.", story),
         .init("token", "A device token, over all notifications to it and what feedback says of it.", token),
         .init("summary", "Totals; the last record.", storySummary),
@@ -95,7 +95,7 @@ extension Schema {
   ]
 
   private static let sending: [Field] = [
-    packetFile,
+    RecordFields.packetFile,
     Field("connection", .integer, "Its connection, from 1, as in the records of `decode`."),
     Field("index", .integer, "Its number on the connection, from 0."),
     Field("time", .time, "Capture time of the packet that holds its last byte.", when: "packets have times"),
@@ -138,7 +138,7 @@ extension Schema {
   ]
 
   private static let storySummary: [Field] =
-    totalsOfAllProtocols + [
+    RecordFields.totalsOfAllProtocols + [
       Field("sent", .integer, "Sendings of the stories."),
       Field("stories", .integer, "`notification_story` records: the sum of the following seven."),
       Field("accepted_twice", .integer, "Stories with this outcome."),
@@ -158,7 +158,7 @@ extension Schema {
       Field(
         "recovered_ms_max", .number, "The largest `recovered_ms`.", unit: .milliseconds,
         when: "`recovered_ms_p50` is there"),
-      responsesInAll,
+      RecordFields.responsesInAll,
     ]
 }
 

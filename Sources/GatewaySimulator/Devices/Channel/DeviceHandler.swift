@@ -20,13 +20,12 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
   private let loopState: EventLoopState
   private let directory: DeviceDirectory
   private let link: RegisteredApp.Link
-  private var context: ChannelHandlerContext?
+  var context: ChannelHandlerContext?
   private var phase = Phase.handshake
   private var framing: MessageFraming
   /// The beginning of a message.
-  private var rest = ByteBuffer()
-  /// Bytes of `rest` that count for the limit of memory.
-  private var reserved = 0
+  private var pending: [UInt8] = []
+  private var held = HeldMemory()
   private var openedTick: NIODeadline
   private var lastRead: NIODeadline
   private var hasUnflushed = false
@@ -67,25 +66,14 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
 
-  func channelInactive(context: ChannelHandlerContext) {
-    finish()
-    context.fireChannelInactive()
-  }
-
-  func handlerRemoved(context: ChannelHandlerContext) {
-    finish()
-    self.context = nil
-  }
-
-  private func finish() {
+  func finish() {
     switch phase {
     case .closed: return
     case .handshake: loopState.tally.devices.handshakeFailures += 1
     case .open, .ending: directory.use { $0.offline(link, now: shared.milliseconds) }
     }
     phase = .closed
-    shared.releaseMemory(reserved)
-    reserved = 0
+    held.giveBack(to: shared.memory)
     loopState.remove(number: link.connection)
     loopState.removeDevice(number: link.connection)
     shared.ended()
@@ -95,40 +83,36 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     guard case .open = phase else { return }
-    var bytes = unwrapInboundIn(data)
+    let bytes = unwrapInboundIn(data)
     lastRead = loopState.loop.now
-    if rest.readableBytes > 0 {
-      rest.writeBuffer(&bytes)
-      bytes = rest
-      rest = ByteBuffer()
-    }
+    var waiting: [UInt8] = []
+    swap(&waiting, &pending)
+    waiting = MessageFraming.rest(of: consume waiting, bytes.readableBytesSpan, after: read)
+    if case .open = phase { keep(waiting) }
+    flush()
+  }
+
+  /// Reads whole messages, and returns the number of their bytes.
+  private func read(_ bytes: RawSpan) -> Int {
+    var start = 0
     do {
-      while case .open = phase, let body = try framing.next(bytes.readableBytesSpan) {
-        let message = try loopState.deviceMessages.read(bytes.readableBytesSpan.extracting(body))
-        bytes.moveReaderIndex(forwardBy: body.upperBound)
+      while case .open = phase, let body = try framing.next(bytes.extracting(start...)) {
+        let message = try loopState.deviceMessages.read(bytes.extracting(start...).extracting(body))
+        start += body.upperBound
         try take(message)
       }
     } catch {
       loopState.tally.devices.malformed += 1
       refuse(.message, topic: nil, closes: true)
     }
-    if case .open = phase { keep(bytes) }
-    flush()
+    return start
   }
 
-  /// Keeps the beginning of a message; the buffer of a large one counts.
-  private func keep(_ bytes: ByteBuffer) {
-    rest = bytes.readableBytes == 0 ? ByteBuffer() : ByteBuffer(buffer: bytes)
-    let held = rest.readableBytes > 1_024 ? rest.storageCapacity : 0
-    guard held != reserved else { return }
-    if held < reserved {
-      shared.releaseMemory(reserved - held)
-      reserved = held
-      return
-    }
-    let fits = shared.reserveMemory(held - reserved)
-    reserved = held
-    if !fits { context?.close(promise: nil) }
+  /// Keeps the beginning of a message; a large one counts for the limit of memory.
+  private func keep(_ bytes: [UInt8]) {
+    pending = bytes
+    let isLong = pending.count > 1_024
+    if !held.change(to: isLong ? pending.capacity : 0, of: shared.memory) { context?.close(promise: nil) }
   }
 
   private func take(_ message: DeviceMessage) throws(MessageError) {
@@ -191,12 +175,8 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
     guard let context else { return }
     loopState.deviceOutput.removeAll()
     message.write(to: &loopState.deviceOutput)
-    var bytes = context.channel.allocator.buffer(capacity: loopState.deviceOutput.count)
-    loopState.deviceOutput.withBytes { span in
-      // Safe: the bytes are copied within the call.
-      _ = unsafe span.withUnsafeBytes { unsafe bytes.writeBytes($0) }
-    }
-    context.write(wrapOutboundOut(bytes), promise: nil)
+    context.write(
+      wrapOutboundOut(context.channel.allocator.buffer(copying: loopState.deviceOutput)), promise: nil)
     hasUnflushed = true
     // The device is connected elsewhere.
     if case .refused(.replaced, _) = message { end() }
@@ -227,7 +207,7 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
       if now - openedTick > shared.options.handshakeTimeout.timeAmount + .seconds(1) { context?.close(promise: nil) }
     case .ending(let until): if now >= until { context?.close(promise: nil) }
     case .open:
-      if rest.readableBytes > 0, now - lastRead >= shared.options.frameTimeout.timeAmount {
+      if !pending.isEmpty, now - lastRead >= shared.options.frameTimeout.timeAmount {
         context?.close(promise: nil)
       }
     }
