@@ -67,25 +67,33 @@ start_fleet() {
   client=$!
 }
 
-# fleet NAME MOST GATEWAY_OPTION OPTION …: devices, and a load of notifications to them.
-fleet() {
-  local name=$1 most=$2 tls=$3 before after alone mine load_options=(--plain)
+# memory NAME MOST METRIC OPTION …: starts the devices, and shows what each takes at both ends; the metric counts those
+# that are connected.
+memory() {
+  local name=$1 most=$2 online=$3 before after alone mine
   shift 3
-  [[ $tls == plain ]] || load_options=(--identity "$identity")
   # Both ends with one device, above which the others are.
   start_fleet 1 "$@"
-  wait_for_metric apnscope_devices_online 1
+  wait_for_metric "$online" 1
   sleep 1
   alone=$(resident_kib "$client") before=$(resident_kib "$server")
   stop_process "$client"
-  wait_for_metric apnscope_devices_online 0
+  wait_for_metric "$online" 0
   start_fleet "$devices" "$@"
-  wait_for_metric apnscope_devices_online "$devices"
+  wait_for_metric "$online" "$devices"
   sleep 2
   after=$(resident_kib "$server") mine=$(resident_kib "$client")
   awk -v name="$name" -v count="$devices" -v gateway=$((after - before)) -v mine=$((mine - alone)) -v most="$most" 'BEGIN {
     printf "%-28s %12.1f %12.1f  <= %d\n", name, gateway / count, mine / count, most
     exit gateway / count > most || mine / count > most }' || status=1
+}
+
+# fleet NAME MOST GATEWAY_OPTION OPTION …: devices, and a load of notifications to them.
+fleet() {
+  local name=$1 most=$2 tls=$3 load_options=(--plain)
+  shift 3
+  [[ $tls == plain ]] || load_options=(--identity "$identity")
+  memory "$name" "$most" apnscope_devices_online "$@"
   local gateway_cpu fleet_cpu
   gateway_cpu=$(cpu_seconds "$server") fleet_cpu=$(cpu_seconds "$client")
   "$release_folder/apnscope" load --gateway "$gateway" "${load_options[@]}" --seed 7 --tokens "$devices" \
@@ -109,6 +117,50 @@ print("%-28s %10.1f %10.1f %10.1f %12.1f %12.1f" % (
     name, online["p50"] / 1000, online["p99"] / 1000, online["max"] / 1000, gateway / count * 1e6, mine / count * 1e6))
 if not good:
     print(json.dumps({"gateway": ledger["gateway"], "devices": devices, "received": received}), file=sys.stderr)
+raise SystemExit(0 if good else 1)
+END
+}
+
+# local_push NAME MOST OPTION …: extensions that are connected and say nothing, and a server that sends texts and heartbeats;
+# the options are those of the gateway and of the fleet, apart from each other by `--`.
+local_push() {
+  local name=$1 most=$2 gateway_options=()
+  shift 2
+  while [[ $1 != -- ]]; do
+    gateway_options+=("$1")
+    shift
+  done
+  shift
+  start_gateway "${gateway_options[@]}" --local-push 127.0.0.1:0
+  memory "$name" "$most" apnscope_local_push_here --local-push "$(listener local-push)" "$@"
+  stop_processes
+  # Texts are for those who are here, so some come while devices connect: the processor is looked at after that.
+  start_gateway "${gateway_options[@]}" --local-push 127.0.0.1:0 --local-push-rate "$rate/s"
+  start_fleet "$devices" --local-push "$(listener local-push)" "$@"
+  wait_for_metric apnscope_local_push_here "$devices"
+  sleep 2
+  local gateway_cpu fleet_cpu count texts='apnscope_local_push_requests_total{kind="text",outcome="acknowledged"}'
+  gateway_cpu=$(cpu_seconds "$server") fleet_cpu=$(cpu_seconds "$client") count=$(metric "$texts")
+  sleep "$seconds"
+  gateway_cpu=$(awk -v a="$gateway_cpu" -v b="$(cpu_seconds "$server")" 'BEGIN { print b - a }')
+  fleet_cpu=$(awk -v a="$fleet_cpu" -v b="$(cpu_seconds "$client")" 'BEGIN { print b - a }')
+  count=$(($(metric "$texts") - count))
+  # The server ends first: what it has sent before is with the devices, and acknowledged.
+  stop_server
+  stop_process "$client"
+  client=
+  python3 - "$work/fleet.json" "$work/ledger.json" "$count" "$gateway_cpu" "$fleet_cpu" "$name" \
+    >> "$work/deliveries.txt" << 'END' || fail "the books of $name do not agree"
+import json, sys
+fleet, ledger = json.load(open(sys.argv[1])), json.load(open(sys.argv[2]))["local_push"]
+count, gateway, mine, name = int(sys.argv[3]), float(sys.argv[4]), float(sys.argv[5]), sys.argv[6]
+texts, received = ledger["texts"], fleet["local_push"]["texts"]
+good = texts["acknowledged"] == texts["sent"] == received and texts["timed_out"] == texts["lost"] == 0 and not fleet["faults"]
+online = fleet["latency"]["online_us"]
+print("%-28s %10.1f %10.1f %10.1f %12.1f %12.1f" % (
+    name, online["p50"] / 1000, online["p99"] / 1000, online["max"] / 1000, gateway / count * 1e6, mine / count * 1e6))
+if not good:
+    print(json.dumps({"local_push": ledger, "received": received, "faults": fleet["faults"]}), file=sys.stderr)
 raise SystemExit(0 if good else 1)
 END
 }
@@ -149,9 +201,11 @@ bench() {
   fleet "devices, TLS 1.3" 32 tls "${ca[@]}"
   start_gateway --plain
   fleet "devices, in clear" 8 plain --plain
+  local_push "local push, TLS 1.3" 32 --identity "$identity" -- "${ca[@]}"
+  local_push "local push, in clear" 8 --plain -- --plain
   echo
   echo "$((rate * seconds)) notifications to them at $rate/s, each acknowledged, in the ledger and with its device: milliseconds from the" \
-    "gateway's read to the device, microseconds of processor time a notification"
+    "gateway's read to the device, microseconds of processor time a notification; of local push $rate texts/s, with heartbeats"
   echo
   printf '%-28s %10s %10s %10s %12s %12s\n' "" p50 p99 max "CPU gateway" "CPU devices"
   cat "$work/deliveries.txt"

@@ -29,4 +29,18 @@ fail() {
   exit 1
 }
 
+# await_ready PID: waits until the simulator with this id has said where it listens, for at most 10 seconds.
+await_ready() {
+  local attempt
+  for ((attempt = 0; attempt < 200; attempt++)); do
+    [[ ! -s $work/ready ]] || return 0
+    kill -0 "$1" 2> /dev/null || break
+    sleep 0.05
+  done
+  fail "the simulator does not listen"
+}
+
+# listener NAME: where this listener of the simulator is.
+listener() { sed -n "s/^$1 //p" "$work/ready"; }
+
 trap stop_processes EXIT

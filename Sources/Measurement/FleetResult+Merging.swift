@@ -102,6 +102,11 @@ extension FleetResult {
       equation(
         "received = online + stored + repeated", notifications.received,
         sum(sum(notifications.online, notifications.stored), notifications.repeated)),
+      .init(
+        "online at the end <= ever online <= asked",
+        holds: 0 <= devices.onlineAtEnd && devices.onlineAtEnd <= devices.everOnline
+          && devices.everOnline <= devices.asked,
+        detail: "\(devices.onlineAtEnd), \(devices.everOnline), \(devices.asked)"),
     ]
       + (localPush.map {
         [equation("received = texts + invitations", notifications.received, sum($0.texts, $0.invitations))]

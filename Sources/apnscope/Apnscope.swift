@@ -50,7 +50,8 @@ struct Apnscope: AsyncParsableCommand {
 
       Exit codes: 0 done; 64 usage; 65 not a capture, an unusable file, or --strict found damage or nothing to \
       read; 66 cannot open a file; 69 port in use, gateway unreachable, or nothing accepted; 70 the books of a load do \
-      not balance, or a part is missing; 74 cannot read or write; 99 a threshold failed; 130 interrupted.
+      not balance, or a part is missing; 74 cannot read or write; 76 a gateway made errors; 99 a threshold failed; 130 \
+      interrupted.
       """,
     version: Environment.build(version, commit),
     subcommands: [

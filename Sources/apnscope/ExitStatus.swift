@@ -16,6 +16,8 @@ enum ExitStatus {
   static let unavailable = ExitCode(69)
   static let brokenBooks = ExitCode(70)
   static let inputOutput = ExitCode(74)
+  /// The other side broke its protocol.
+  static let protocolError = ExitCode(76)
   static let thresholdFailed = ExitCode(99)
   static let interrupted = ExitCode(130)
 

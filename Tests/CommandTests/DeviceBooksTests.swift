@@ -103,6 +103,14 @@ struct DeviceBooksTests {
     try command.write([UInt8](try JSONSerialization.data(withJSONObject: document)), "changed.json")
     let other = try command.run(["report", "changed.json", "--ledger", ledger, "--output", "other"])
     #expect(other.status == 70 && other.errors.contains("disagree"), "\(other.errors)")
+    // A ledger of another run.
+    var books = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: command.folder.appending(path: ledger))) as? [String: Any]
+    )
+    books["started"] = "2999-01-01T00:00:00Z"
+    try command.write([UInt8](try JSONSerialization.data(withJSONObject: books)), "later.json")
+    let later = try command.run(["report", "fleet.json", "--ledger", "later.json", "--output", "later"])
+    #expect(later.status == 70 && later.errors.contains("were not compared"), "\(later.errors)")
   }
 
   /// A payload, of a record or of a line of a fleet.

@@ -10,14 +10,16 @@ final class DeviceGateway: Sendable {
 
   let port: Int
   let seed: UInt64
+  private let behind: Int64
   private let listener: Int32
   /// The last sequence that was acknowledged, by token and topic.
   let acknowledged = Mutex<[String: UInt64]>([:])
   /// Connections that are open, and how many there were.
   let connections = Mutex<(open: Int, all: Int)>((0, 0))
 
-  init(seed: UInt64) throws {
-    self.seed = seed
+  /// - Parameter behind: how far its clock is behind, in nanoseconds.
+  init(seed: UInt64, behind: Int64 = 0) throws {
+    (self.seed, self.behind) = (seed, behind)
     listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
@@ -82,7 +84,7 @@ final class DeviceGateway: Sendable {
           DeviceMessage.deliver(
             .init(
               token: app.token, topic: app.topic, sequence: sequence, payload: Array("{}".utf8), collapseID: "c",
-              sent: WallClock.system.nanoseconds(), isStored: sequence == 1)
+              sent: WallClock.system.nanoseconds() - behind, isStored: sequence == 1)
           ).write(to: &output)
         }
       }

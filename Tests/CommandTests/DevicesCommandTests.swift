@@ -74,6 +74,21 @@ struct DevicesCommandTests {
     }
   }
 
+  @Test("Errors of the gateway end with 76, and a clock that seems to be ahead is a warning")
+  func faults() throws {
+    let gateway = try DeviceGateway(seed: 5, behind: 5_000_000_000)
+    defer { gateway.end() }
+    try Command.inFolder { command in
+      let late = try command.run(arguments(gateway, "--count", "2", "--until-idle", "500ms"))
+      #expect(late.status == 0, "\(late.errors)")
+      #expect(late.lines.contains { $0.hasPrefix("! not one notification came within a second of the gateway's read") })
+      let wrong = try command.run(
+        "devices", "--plain", "--gateway", "127.0.0.1:\(gateway.port)", "--seed", "6", "--count", "2", "--until-idle",
+        "500ms")
+      #expect(wrong.status == 76 && wrong.errors.contains("the gateway made errors: 2 wrong_token"), "\(wrong.errors)")
+    }
+  }
+
   @Test("A fleet that finds nobody ends with 69 and says why")
   func nobody() throws {
     let port = try ReservedPort()

@@ -77,6 +77,18 @@ struct DeviceMessageTests {
     }
   }
 
+  @Test("A device can have had no more than JSON can count on")
+  func received() throws {
+    var reader = DeviceMessageReader()
+    for (number, isRead) in [("9007199254740992", true), ("9007199254740993", false), ("9223372036854775807", false)] {
+      let text = #"{"message":"online","version":1,"tokens":[{"token":"01","topic":"a","received":\#(number)}]}"#
+      switch try read(text, &reader) {
+      case .success: #expect(isRead, "\(number)")
+      case .failure(let error): #expect(!isRead && error == .member("received"), "\(number): \(error)")
+      }
+    }
+  }
+
   @Test("Each member that is left out, or of another kind, is named, or has the meaning that it has when it is absent")
   func members() throws {
     var reader = DeviceMessageReader()

@@ -317,6 +317,23 @@ struct MessageRecordTests {
     }
   }
 
+  @Test("Devices that come at once are no provider's storm of connections", arguments: [false, true])
+  func storm(isOfProviders: Bool) throws {
+    var capture = CaptureBuilder()
+    for number in 0..<70 as Range<UInt16> {
+      let line = capture.connect(from: 40_001 + number, to: isOfProviders ? 2_195 : 7_777)
+      if isOfProviders {
+        capture.client(line, push(UInt32(number), device: 1))
+      } else {
+        capture.client(line, written { DeviceMessage.online(.init(apps: [])).write(to: &$0) })
+      }
+      capture.finish(line)
+    }
+    let report = try inspected(capture.bytes)
+    #expect(report.findings.contains { $0.kind == .reconnectStorm } == isOfProviders)
+    #expect(report.devices?.connections == (isOfProviders ? nil : 70))
+  }
+
   @Test("Late and missing acknowledgements of local push, and silences, are counted with their times")
   func localPush() throws {
     var capture = CaptureBuilder()

@@ -446,7 +446,7 @@ public struct Inspection: RecordSink {
     report.opensPerMinute = opens.perMinute()
     shared.findings.noteSending(
       notifications: report.summary.notifications, segments: perSegment.total, opensPerMinute: report.opensPerMinute,
-      isSelection: report.selection != nil)
+      providers: report.connectionsOfProviders, isSelection: report.selection != nil)
     health.report(sent: shared.sentPerSecond(), into: &shared.findings)
     requests.health.report(into: &shared.findings)
     report.payloads = shared.verdicts?.counted.report

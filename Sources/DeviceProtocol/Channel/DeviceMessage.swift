@@ -6,6 +6,9 @@ import Bytes
 public enum DeviceMessage: Sendable, Equatable {
   /// The version that a device asks for in its first message.
   public static let version = 1
+  /// The highest sequence that a device can say to have: later ones are numbers in every reader's JSON for longer than anybody
+  /// sends.
+  public static let highestReceived = 1 << 53
 
   /// From a device: asks for a token.
   case register(Registration)

@@ -63,7 +63,10 @@ public struct DeviceMessageReader: Sendable {
       }
       var received: UInt64 = 0
       if element.value("received", text) != nil {
-        guard let sequence = element.integer("received", text), sequence >= 0 else { throw .member("received") }
+        guard let sequence = element.integer("received", text), (0...DeviceMessage.highestReceived).contains(sequence)
+        else {
+          throw .member("received")
+        }
         received = UInt64(sequence)
       }
       apps.append(DeviceMessage.Online.App(token: token, topic: topic, received: received))

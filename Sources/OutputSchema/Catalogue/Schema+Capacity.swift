@@ -83,6 +83,9 @@ extension Schema {
     Field("is_from_due", .boolean, "Whether `online_us` is from when it was due, or from the gateway's read."),
     Field("stored_us", .histogram, "From the gateway's read to a device that came back.", unit: .microseconds),
     Field("early", .integer, "Notifications that tell a time after the one at which they came: the clocks differ."),
+    Field(
+      "remarks", .array(.text), "What makes the fleet less than a whole one that ran undisturbed.",
+      when: "something does"),
   ]
 
   private static let target: [Field] = [

@@ -20,6 +20,8 @@ public struct MeasuredFleet: Sendable, Equatable, Codable {
   public var storedUs: LatencyHistogram
   /// Notifications that tell a time after the one at which they came: then the clocks differ, and no latency is right.
   public var early: Int
+  /// What makes the fleet less than a whole one that ran undisturbed, in sentences; `nil`: nothing is known.
+  public var remarks: [String]?
 
   /// - Parameter source: the name of the file.
   public init(_ result: FleetResult, source: String) {
@@ -38,6 +40,26 @@ public struct MeasuredFleet: Sendable, Equatable, Codable {
     onlineUs = isFromDue ? due : result.latency.onlineUs
     storedUs = result.latency.storedUs
     early = result.notifications.early
+    let remarks = Self.remarks(result)
+    self.remarks = remarks.isEmpty ? nil : remarks
+  }
+
+  private static func remarks(_ result: FleetResult) -> [String] {
+    var remarks: [String] = []
+    if result.interrupted { remarks.append("somebody ended the run before its end") }
+    let missing = result.missingSegments
+    if !missing.isEmpty { remarks.append("segments are missing: \(missing.joined(separator: ", "))") }
+    if !result.faults.isEmpty {
+      let names = result.faults.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
+      remarks.append("the gateway made errors: \(names.joined(separator: ", "))")
+    }
+    for (cause, count) in [(FleetResult.Connections.Cause.refused, "refused"), (.peerRst, "reset by the gateway")]
+      .map({ ($0.1, result.connections.closed[$0.0, default: 0]) }) where count > 0
+    {
+      remarks.append(
+        "\(counted(count, "connection")) \(count == 1 ? "was" : "were") \(cause), and such devices count as away")
+    }
+    return remarks + result.invariants.filter { !$0.holds }.map { "it does not hold that \($0.name)" }
   }
 
   /// A sample has what came since the sample before it, which is more than a second where the fleet was stalled, and its
@@ -96,6 +118,7 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
     sendingS = plan?.cases.first?.secondsForTarget
     let connected = Double(notifications - away)
     if fleet.receivedPerS > 0 { receivingS = connected / fleet.receivedPerS }
+    notes += (fleet.remarks ?? []).map { "in \(fleet.source) \($0)" }
     if fleet.offlineShare == nil { notes.append("\(fleet.source) has no course, so no device is taken to be away") }
     guard fleet.online > 0, let receivingS else {
       notes.append("in \(fleet.source) no notification came to a connected device, so there is no answer")
@@ -177,7 +200,9 @@ public struct DeviceForecast: Sendable, Equatable, Encodable {
     ]
     if fleet.storedUs.count > 0 { rows.append(["the gateway's read to one that came back"] + fleet.storedUs.cells) }
     var blocks: [Block] = [
-      .callout(lastConnectedS == nil ? .warning : .neutral, Prose("For \(fleet.source): \(sentence).")), .table(table),
+      .callout(
+        lastConnectedS == nil || fleet.remarks != nil ? .warning : .neutral, Prose("For \(fleet.source): \(sentence).")),
+      .table(table),
       .table(.numbers(["measured in \(fleet.source)"] + LatencyHistogram.columns, rows)),
     ]
     if !notes.isEmpty { blocks.append(.list(notes.map { Prose($0) })) }

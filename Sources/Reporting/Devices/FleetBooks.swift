@@ -32,12 +32,12 @@ struct FleetBooks {
   }
 
   /// Why the two cannot be compared; `nil`: they can.
-  private var obstacle: String? {
+  var obstacle: String? {
     if case .none(let reason) = other { return reason }
     let missing = result.missingSegments
     guard missing.isEmpty else { return "segments of the fleet are missing: \(missing.joined(separator: ", "))" }
     guard let began = unixSeconds(ledger.started), let fleet = unixSeconds(result.started), began <= fleet else {
-      return "the ledger begins after the fleet did"
+      return "the ledger begins after the fleet did, or the clocks of their machines differ"
     }
     return nil
   }

@@ -18,6 +18,9 @@ public struct FleetPage: Sendable {
   /// compared.
   public var booksAgree: Bool? { books?.agree }
 
+  /// Why the gateway's books and those of the devices cannot be compared; `nil`: they can, or the gateway's are not known.
+  public var booksObstacle: String? { books?.obstacle }
+
   /// The report as a page.
   public var page: Page {
     let sections = [glance, latency, campaigns, localPush, storms, connections, books?.section, run].compactMap { $0 }
@@ -86,10 +89,12 @@ public struct FleetPage: Sendable {
     if result.notifications.received == 0 { return (.warning, "No notification came.") }
     var sentences = ["\(counted(result.notifications.received, "notification")) came, each once."]
     if let books, books.agree == true { sentences.append("The books of both sides agree.") }
+    if let booksObstacle { sentences.append("The books of both sides were not compared: \(booksObstacle).") }
     if ledger == nil {
       sentences.append("Notifications that were not delivered are in the simulator's ledger only (--ledger).")
     }
-    return (result.warnings.isEmpty && !result.interrupted ? .good : .warning, sentences.joined(separator: " "))
+    let isGood = result.warnings.isEmpty && !result.interrupted && booksObstacle == nil
+    return (isGood ? .good : .warning, sentences.joined(separator: " "))
   }
 
   private var picture: [Block] {

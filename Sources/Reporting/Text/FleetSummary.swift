@@ -13,14 +13,23 @@ package struct FleetSummary: Sendable {
 
   private static func counts(_ result: FleetResult) -> [String] {
     let (devices, connections) = (result.devices, result.connections)
-    let (registrations, notifications) = (result.registrations, result.notifications)
+    let notifications = result.notifications
     return [
       "devices        \(grouped(devices.asked)): \(grouped(devices.everOnline)) were online, \(grouped(devices.onlineAtEnd)) at the end\(devices.restored > 0 ? "; \(counted(devices.restored, "restore"))" : "")",
       "connections    \(grouped(connections.opened)) opened, \(grouped(connections.failures)) failed\(list(connections.failed, in: " (", ")"))\(connections.abandoned > 0 ? ", \(grouped(connections.abandoned)) abandoned" : ""); closed: \(list(connections.closed.byName))",
-      "tokens         \(grouped(registrations.tokens)) of \(grouped(registrations.asked)) that were asked for, \(grouped(registrations.wrongTokens)) wrong, \(grouped(registrations.tokenChanges)) changed\(list(registrations.refused, in: "; refused: ", ""))",
-      "notifications  \(grouped(notifications.received)) received = \(grouped(notifications.online)) online + \(grouped(notifications.stored)) stored + \(grouped(notifications.repeated)) repeated; \(counted(notifications.acknowledgements, "acknowledgement"))",
+    ] + tokens(result) + [
+      "notifications  \(grouped(notifications.received)) received = \(grouped(notifications.online)) online + \(grouped(notifications.stored)) stored + \(grouped(notifications.repeated)) repeated; \(counted(notifications.acknowledgements, "acknowledgement"))"
     ] + localPush(result) + [
       "last received  \(result.lastReceived ?? "-")"
+    ]
+  }
+
+  /// Over local push there are none.
+  private static func tokens(_ result: FleetResult) -> [String] {
+    guard result.localPush == nil else { return [] }
+    let registrations = result.registrations
+    return [
+      "tokens         \(grouped(registrations.tokens)) of \(grouped(registrations.asked)) that were asked for, \(grouped(registrations.wrongTokens)) wrong, \(grouped(registrations.tokenChanges)) changed\(list(registrations.refused, in: "; refused: ", ""))"
     ]
   }
 
@@ -65,6 +74,9 @@ package struct FleetSummary: Sendable {
     let lines = result.campaigns.prefix(most).compactMap { campaign -> String? in
       guard let all = campaign.lastS else { return nil }
       let name = campaign.name.map { "\($0): " } ?? ""
+      guard all >= 0, campaign.lastOnlineS ?? 0 >= 0 else {
+        return "campaign       \(name)its times are of clocks that differ"
+      }
       let online = campaign.lastOnlineS.map {
         "the last of \(grouped(campaign.online)) for connected devices came after \(tenths($0))"
       }
@@ -103,7 +115,8 @@ package struct FleetSummary: Sendable {
       + result.warnings.map { "! \($0)" }
   }
 
-  private static func list(_ counts: [String: Int], in opening: String = "", _ closing: String = "") -> String {
+  /// Counts with their names, the highest first.
+  package static func list(_ counts: [String: Int], in opening: String = "", _ closing: String = "") -> String {
     let positive = counts.filter { $0.value > 0 }
     if positive.isEmpty { return opening.isEmpty ? "-" : "" }
     let names = positive.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\(grouped($0.value)) \($0.key)" }

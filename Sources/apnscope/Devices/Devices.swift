@@ -58,7 +58,7 @@ struct Devices: AsyncParsableCommand {
         apnscope devices --plain --local-push localhost --network ship,at=[::1]
 
       Exit codes: 0 done; 64 usage; 65 a certificate or schedule cannot be used; 66 cannot open a file; 69 no device was \
-      ever online; 70 the books do not balance; 74 cannot write; 130 ended by a signal before --for or --until-idle (the result is written).
+      ever online; 70 the books do not balance; 74 cannot write; 76 the gateway made errors; 130 ended by a signal before --for or --until-idle (the result is written).
       """)
 
   @OptionGroup(title: "Where to") var target: FleetTargetOptions

@@ -58,6 +58,9 @@ struct DevicesRun {
       for invariant in result.invariants where !invariant.holds {
         complain("does not hold: \(invariant.name) (\(invariant.detail))")
       }
+      if status == ExitStatus.protocolError {
+        complain("the gateway made errors: \(FleetSummary.list(result.faults))")
+      }
       if status == ExitStatus.unavailable {
         complain("\(plan.gateway.host):\(plan.gateway.port): \(result.warnings.first ?? "")")
       }
@@ -68,6 +71,7 @@ struct DevicesRun {
   /// The exit status, the most important first; `nil` for success.
   static func status(of result: FleetResult) -> ExitCode? {
     if result.invariants.contains(where: { !$0.holds }) { return ExitStatus.brokenBooks }
+    if !result.faults.isEmpty { return ExitStatus.protocolError }
     if result.interrupted { return ExitStatus.interrupted }
     return result.devices.everOnline == 0 ? ExitStatus.unavailable : nil
   }

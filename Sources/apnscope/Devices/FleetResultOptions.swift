@@ -15,7 +15,7 @@ struct FleetResultOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Write each notification that is received to this file, as one JSON object a line; see 'apnscope schema received'.",
+      "Write each notification that is received to this file, as one JSON object a line; see 'apnscope schema received'. Not with --local-push.",
       valueName: "file"), completion: .file(extensions: ["jsonl"]))
   var received: String?
 

@@ -75,7 +75,7 @@ struct Report: ParsableCommand {
 
       Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is of another kind or \
       schema, some of its records cannot be read (the report has the others), or --strict found damage or nothing (the \
-      report is written); 66 cannot open a file; 70 the books of both sides disagree (the report is written); 74 cannot \
+      report is written); 66 cannot open a file; 70 the books of both sides disagree, or those of devices cannot be compared (the report is written); 74 cannot \
       read or write; 130 interrupted (the report has the part that was read).
       """)
 
@@ -210,7 +210,8 @@ struct Report: ParsableCommand {
     try checkFiles([path])
     let kind = try ReportInput.kind(of: path)
     if kind == .records || kind == .recording, !ledger.isEmpty || baseline != nil {
-      throw ValidationError("--ledger and --baseline need a result of 'apnscope load'; \(input) is not one.")
+      throw ValidationError(
+        "--ledger needs a result of 'apnscope load' or 'devices', and --baseline one of 'load'; \(input) is neither.")
     }
     if kind != .records && kind != .recording, !chosen.isEmpty {
       throw ValidationError("--from, --token and similar options select records of a trace; \(input) is not a trace.")
@@ -302,6 +303,10 @@ struct Report: ParsableCommand {
     try ReportFolder(output).write(report.page, copying: [("fleet.json", path)] + copies)
     if report.booksAgree == false {
       complain("\(output): the books of both sides disagree; the report says where")
+      throw ExitStatus.brokenBooks
+    }
+    if let obstacle = report.booksObstacle {
+      complain("\(output): the books of both sides were not compared: \(obstacle)")
       throw ExitStatus.brokenBooks
     }
   }

@@ -123,6 +123,33 @@ struct DeviceChannelTests {
     }
   }
 
+  @Test("Who does not read the answers is not read, and ended")
+  func deaf() async throws {
+    let most = 20_000
+    let ledger = try await Simulation.run {
+      Self.open(&$0)
+      $0.frameTimeout = .milliseconds(500)
+    } body: { simulation in
+      let deaf = try DeviceClient(simulation)
+      // 80 MB of registrations, and of answers: more than sockets hold.
+      let topic = String(repeating: "t", count: 4_000)
+      var output = ByteWriter(capacity: 1 << 18)
+      for _ in 0..<50 { DeviceMessage.register(.init(device: 1, topic: topic)).write(to: &output) }
+      let registrations = Array(copying: output.bytes)
+      var sent = 0
+      while sent < most, deaf.client.sendSome(registrations).error == nil { sent += 50 }
+      #expect(sent < most)
+      // Others do not notice.
+      let other = try DeviceClient(simulation)
+      #expect(try other.begin(device: 2, topic: Self.topic) == MadeTokens(seed: 1)[2])
+      other.client.close()
+      let isOver = await simulation.wait { $0.devices.channel?.online == 0 && $0.devices.channel?.connections == 2 }
+      #expect(isOver)
+    }.ledger
+    let registrations = try #require(ledger.devices.channel?.registrations)
+    #expect(registrations > 0 && registrations < most)
+  }
+
   @Test(
     "A message that is none, or has no meaning, ends the connection with its reason",
     arguments: [

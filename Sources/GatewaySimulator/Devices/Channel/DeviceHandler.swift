@@ -29,6 +29,8 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
   private var openedTick: NIODeadline
   private var lastRead: NIODeadline
   private var hasUnflushed = false
+  /// Since when the device reads less than is written; `nil`: it keeps up.
+  private var unwritableSince: NIODeadline?
 
   init(
     _ shared: SimulatorContext, _ loopState: EventLoopState, _ directory: DeviceDirectory, longestMessage: Int,
@@ -182,6 +184,18 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
     if case .refused(.replaced, _) = message { end() }
   }
 
+  func channelWritabilityChanged(context: ChannelHandlerContext) {
+    // A device that does not read its answers is not read: those that wait are the answers to one read.
+    let keepsUp = context.channel.isWritable
+    unwritableSince = keepsUp ? nil : unwritableSince ?? loopState.loop.now
+    try? context.channel.syncOptions?.setOption(.autoRead, value: keepsUp)
+    if keepsUp {
+      lastRead = loopState.loop.now
+      context.read()
+    }
+    context.fireChannelWritabilityChanged()
+  }
+
   func flush() {
     guard hasUnflushed else { return }
     hasUnflushed = false
@@ -207,7 +221,10 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
       if now - openedTick > shared.options.handshakeTimeout.timeAmount + .seconds(1) { context?.close(promise: nil) }
     case .ending(let until): if now >= until { context?.close(promise: nil) }
     case .open:
-      if !pending.isEmpty, now - lastRead >= shared.options.frameTimeout.timeAmount {
+      let limit = shared.options.frameTimeout.timeAmount
+      if let since = unwritableSince {
+        if now - since >= limit { context?.close(promise: nil) }
+      } else if !pending.isEmpty, now - lastRead >= limit {
         context?.close(promise: nil)
       }
     }
