@@ -82,6 +82,21 @@ import Glibc
   /// `UID=com.example.app,CN=Apple Push Services: com.example.app`.
   package var subject: String { unsafe Self.subject(of: pointer) }
 
+  /// The SHA-256 of the public key of any X509, as its SubjectPublicKeyInfo has it; `nil` if it cannot be had.
+  package static func publicKeyDigest(of certificate: OpaquePointer) -> [UInt8]? {
+    defer { ERR_clear_error() }
+    let key = unsafe X509_get_X509_PUBKEY(certificate)
+    let length = unsafe Int(i2d_X509_PUBKEY(key, nil))
+    guard length > 0 else { return nil }
+    var bytes = [UInt8](repeating: 0, count: length)
+    // Safe: OpenSSL writes as many bytes as it has said; it moves the pointer, which is not used again.
+    let written = unsafe bytes.withUnsafeMutableBufferPointer { memory in
+      var position = memory.baseAddress
+      return unsafe Int(i2d_X509_PUBKEY(key, &position))
+    }
+    return written == length ? SHA256.digest(bytes.span.bytes) : nil
+  }
+
   /// The subject of any X509.
   package static func subject(of certificate: OpaquePointer) -> String {
     defer { ERR_clear_error() }

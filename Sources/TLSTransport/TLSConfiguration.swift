@@ -25,6 +25,9 @@ public struct TLSConfiguration: Sendable {
   public var cipherSuites: String?
   /// The certificate that the peer has to present.
   public var peerCertificate: PeerCertificate
+  /// The SHA-256 of the peer's public key (its SubjectPublicKeyInfo); another key fails the handshake. `nil`: any key. It holds
+  /// beside `peerCertificate`, which may then be `notAsked`.
+  public var pinnedKey: [UInt8]?
   /// A PEM file with trusted certificates; the peer's chain must lead to one of them.
   public var authorityFile: String?
   /// A PEM file with revocation lists; a revoked certificate fails the handshake.

@@ -120,7 +120,10 @@ import TLSFoundation
   func handshake() -> Progress {
     Self.forgetErrors()
     let result = unsafe SSL_do_handshake(ssl)
-    return result == 1 ? .done : problem(result, .handshake, "TLS handshake failed")
+    guard result == 1 else { return problem(result, .handshake, "TLS handshake failed") }
+    guard let pinned = context.pinnedKey else { return .done }
+    let key = unsafe SSL_get0_peer_certificate(ssl).flatMap { unsafe Certificate.publicKeyDigest(of: $0) }
+    return key == pinned ? .done : .failed(TLSError(.handshake, "the peer's public key is not the pinned one"))
   }
 
   /// The length of the next record, as far as it is known; its plaintext is shorter.

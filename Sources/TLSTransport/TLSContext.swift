@@ -23,6 +23,8 @@ import TLSFoundation
   /// Distinguishes contexts even if one reuses the address of a freed one.
   let number = TLSContext.made.wrappingAdd(1, ordering: .relaxed).newValue
   private static let made = Atomic<UInt64>(0)
+  /// The digest of the only public key that a peer may have.
+  let pinnedKey: [UInt8]?
   private let keyLog: KeyLogFile?
   private let applicationProtocols: [[UInt8]]
 
@@ -37,7 +39,7 @@ import TLSFoundation
     guard let context = unsafe SSL_CTX_new(method) else { throw .fromOpenSSL(.configuration, "no TLS context") }
     unsafe pointer = context
     side = configuration.side
-    keyLog = configuration.keyLog
+    (keyLog, pinnedKey) = (configuration.keyLog, configuration.pinnedKey)
     applicationProtocols = configuration.applicationProtocols.map { Array($0.utf8) }
     try setVersions(configuration)
     try setCertificates(configuration)

@@ -122,6 +122,8 @@ struct LocalPushCommandTests {
         (["simulate", "--plain", "--local-push", "127.0.0.1:0", "--local-push-silence", "5%"], "30s:50%"),
         (["simulate", "--plain", "--local-push", "127.0.0.1:0", "--local-push-restart", "5"], "30s:5s"),
         (["devices", "--plain", "--network", "ship"], "needs --local-push"),
+        (["devices", "--pin", "12ab"], "64 hexadecimal digits"),
+        (["devices", "--plain", "--pin", String(repeating: "a", count: 64)], "--pin takes the place"),
         (["devices", "--plain", "--local-push", "127.0.0.1:1", "--network", "a,at=b:c"], "at=127.0.0.1:2199"),
         (["devices", "--plain", "--local-push", "127.0.0.1:1", "--storm", "5s:1s,network=a"], "do not join"),
         (["devices", "--plain", "--storm", "5s:1s,network=a"], "do not join"),
@@ -221,6 +223,37 @@ struct LocalPushCommandTests {
       let without = try ControlledGateway(in: command)
       #expect(try without.get("/local-push").status == 409)
       _ = try without.stop()
+    }
+  }
+
+  @Test(
+    "A pinned key takes the place of an authority, and a server of another key is refused", arguments: [true, false])
+  func pinned(isRight: Bool) throws {
+    try SimulatorProcess.inFolder { command in
+      let server = try Server(in: command)
+      let digest = try RunningProcess(
+        "bash",
+        [
+          "-c",
+          "openssl x509 -in ids/\(isRight ? "gateway" : "ca").pem -pubkey -noout | openssl pkey -pubin -outform der | sha256sum",
+        ], in: command.folder)
+      let pin = String(try digest.end().output.prefix(64))
+      let fleet = try fleet(
+        server,
+        ["--count", "3", "--pin", isRight ? pin.uppercased() : pin, "--give-up", "2s"]
+          + (isRight ? [] : ["--for", "1m"]),
+        in: command)
+      if isRight {
+        #expect(waitUntil { server.process.metric("apnscope_local_push_here") == 3 || !fleet.isRunning })
+        fleet.send(SIGTERM)
+        #expect(try fleet.end().status == 0)
+        #expect(try result(in: command).plan["pin"] == .text(pin))
+      } else {
+        let outcome = try fleet.end()
+        #expect(outcome.status == 69 && outcome.errors.contains("not the pinned one"), "\(outcome.errors)")
+      }
+      let books = try #require(try server.process.stop().localPush)
+      #expect(books.registered == (isRight ? ["notification": 3] : [:]))
     }
   }
 

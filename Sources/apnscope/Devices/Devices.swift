@@ -87,7 +87,7 @@ struct Devices: AsyncParsableCommand {
   /// The plan. Reads the schedule.
   func plan() throws -> FleetPlan {
     var plan = FleetPlan(gateway: .init(host: target.gateway.address.host, port: target.gateway.address.port))
-    plan.verifiesName = !target.noVerify
+    plan.verifiesName = !target.noVerify && target.pin == nil
     try fleet.apply(to: &plan)
     try presence.apply(to: &plan.presence)
     connections.apply(to: &plan)

@@ -29,6 +29,7 @@ struct FleetSettings {
     }
     set("ca", target.ca.map { .text($0) })
     set("no_verify", .flag(target.noVerify))
+    set("pin", target.pin.map { .text($0.text) })
     set("plain", .flag(target.plain))
     set("allow_remote", .flag(target.allowRemote))
     if !target.plain { set("tls", .text(target.tls.defaultValueDescription)) }

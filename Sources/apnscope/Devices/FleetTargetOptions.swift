@@ -28,6 +28,12 @@ struct FleetTargetOptions: ParsableArguments {
   @Flag(help: "Accept any certificate of the gateway.")
   var noVerify = false
 
+  @Option(
+    help: ArgumentHelp(
+      "Accept any certificate of this public key: its SHA-256, in 64 hexadecimal digits.", valueName: "sha256"),
+    transform: KeyDigest.parse)
+  var pin: KeyDigest?
+
   @Flag(help: "Plain TCP without TLS.")
   var plain = false
 
@@ -51,6 +57,9 @@ struct FleetTargetOptions: ParsableArguments {
   }
 
   func validate() throws {
+    if pin != nil, ca != nil || noVerify || plain {
+      throw ValidationError("--pin takes the place of --ca and --no-verify, and --plain has no certificate.")
+    }
     guard plain else { return }
     if ca != nil { throw ValidationError("--ca and --plain exclude each other.") }
     if noVerify { throw ValidationError("--no-verify and --plain exclude each other.") }
@@ -97,12 +106,28 @@ struct FleetTargetOptions: ParsableArguments {
     var configuration = TLSConfiguration.client(identity: nil)
     configuration.versions = tls.versions
     configuration.authorityFile = ca
-    configuration.peerCertificate = noVerify ? .notAsked : .required
+    configuration.peerCertificate = noVerify || pin != nil ? .notAsked : .required
+    configuration.pinnedKey = pin?.bytes
     do {
       return try TLSContext(configuration)
     } catch {
       complain(error.message)
       throw ExitStatus.code(for: error)
     }
+  }
+}
+
+/// The SHA-256 of a public key, as typed.
+struct KeyDigest: Quantity {
+  static let notation = "64 hexadecimal digits"
+
+  let bytes: [UInt8]
+  let text: String
+
+  init?(argument: String) {
+    text = argument.lowercased()
+    let digits = argument.utf8.compactMap(\.valueAsHexadecimalDigit)
+    guard argument.utf8.count == 64, digits.count == 64 else { return nil }
+    bytes = stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 }
