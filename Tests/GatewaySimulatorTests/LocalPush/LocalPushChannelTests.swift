@@ -514,12 +514,18 @@ struct LocalPushChannelTests {
           Self.here($0) == first && runner.snapshot().storms.first?.back == first["ship"]
         }
         #expect(areHere)
+        // Those who connect anew on another network are none of the storm's.
+        try await simulation.simulator.restartLocalPush(.init(pause: .zero, network: "crew"))
+        areHere = await simulation.wait {
+          Self.here($0) == first && $0.localPush?.networks["crew"]?.registered == 2 * (first["crew"] ?? 0)
+        }
+        #expect(areHere)
       }
     }
     let (push, books) = (try #require(fleet.localPush), try #require(ledger.localPush))
     let (ship, crew) = (joined["ship"] ?? 0, joined["crew"] ?? 0)
     #expect(push.joins == ["ship": 2 * ship, "crew": crew] && push.joinsElsewhere == 40 - ship - crew)
-    #expect(books.networks["ship"]?.registered == 2 * ship && books.networks["crew"]?.registered == crew)
+    #expect(books.networks["ship"]?.registered == 2 * ship && books.networks["crew"]?.registered == 2 * crew)
     let storm = try #require(fleet.storms.first)
     #expect(storm.lost == ship && storm.back == ship && storm.network == "ship")
     #expect(storm.openedPerS.reduce(0, +) == ship && fleet.connections.closed[.storm] == ship)

@@ -375,6 +375,7 @@ struct LocalPushServerTests {
     #expect(server.network(of: alice.identifier) == 1 && server.users(on: 0) == [])
     #expect(server.users(on: 1) == [.init(user: alice, network: 1)] && server.users().count == 1)
     #expect(server.counts[0].here == 0 && server.counts[1].here == 1 && server.counts.here == 1)
+    #expect(server.counts[0].registered == 1 && server.counts[1].registered == 1)
     // What was under way stays with the network on which it was sent.
     #expect(server.counts[0].texts.lost == 1 && server.counts[1].texts.sent == 0)
     server.offer(.text("b", from: bob, to: alice), from: .control, now: 2)
