@@ -149,7 +149,7 @@ public struct FleetPlan: Sendable {
       throw PlanError("a fleet has at most 1,000 storms and 1,000 time spans")
     }
     guard zip(storms, storms.dropFirst()).allSatisfy({ $0.time < $1.time }) else {
-      throw PlanError("storms follow each other")
+      throw PlanError("two storms have the same time")
     }
     let networks = localPush?.networks.map(\.name) ?? []
     for case let name? in storms.map(\.network) where !networks.contains(name) {

@@ -214,7 +214,8 @@ enum ControlDescription {
           object(
             [
               .init("receivers", described(count, "Users who were on the network at that moment.")),
-              .init("sent", count), .init("absent", described(count, "1 if nobody was there.")),
+              .init("sent", count),
+              .init("absent", described(count, "Those without a channel for it; 1 if nobody was there.")),
               .init("overloaded", count), .init("silenced", count),
             ], required: ["receivers", "sent", "absent", "overloaded", "silenced"]),
         ]
@@ -233,7 +234,8 @@ enum ControlDescription {
             "ending",
             described(
               ["type": "string", "enum": ["closed", "silent"]],
-              "closed unless given; silent: open connections stay open, and are neither read nor written any more.")),
+              "closed unless given; silent: open connections stay open, messages on them are ignored, and nothing is written any more."
+            )),
         ], required: ["pause_s"])),
     .init("Device", object([.init("token", text), .init("state", state)], required: ["token", "state"])),
     .init("NewState", object([.init("state", state)], required: ["state"])),

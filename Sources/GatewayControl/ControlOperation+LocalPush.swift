@@ -79,7 +79,8 @@ extension ControlOperation {
     },
     ControlOperation(
       method: "POST", path: "/local-push/restart", name: "restartLocalPush",
-      summary: "Ends all connections of local push, or those of a network, and listens again after a pause.",
+      summary:
+        "Ends all connections of local push, or those of a network, or lets them be silent; and listens again after a pause.",
       body: "LocalPushRestart",
       answer: Answer(status: 204, text: "Connections are ending. A restart that is under way goes on instead."),
       problems: [409]

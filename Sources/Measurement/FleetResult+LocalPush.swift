@@ -30,7 +30,7 @@ extension FleetResult {
 
     package init() {}
 
-    /// What of the counts is of a network.
+    /// The part of the counts that is of a network.
     public struct Network: Sendable, Equatable, Codable {
       /// Users that were acknowledged by its server.
       public var registered = 0

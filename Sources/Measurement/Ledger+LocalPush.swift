@@ -55,7 +55,7 @@ extension Ledger {
       package init() {}
     }
 
-    /// What of the counts is of a network: of the connections that came in at its address.
+    /// The part of the counts that is of a network: of the connections that came in at its address.
     public struct Network: Sendable, Equatable, Codable {
       /// Connections on which a user has registered: who comes twice counts twice.
       public var registered = 0

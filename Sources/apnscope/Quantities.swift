@@ -179,7 +179,7 @@ struct ListeningAddress: Quantity {
 
 /// The network that something typed ends with: 30s:5s,network=ship. A name may have commas, so it is the last part.
 enum NetworkMark {
-  /// What stands before, and the name; `nil`: there is none.
+  /// The text before it, and the name; `nil`: there is none.
   static func split(_ text: String) -> (rest: String, network: String?) {
     guard let mark = text.firstRange(of: ",network=") else { return (text, nil) }
     return (String(text[..<mark.lowerBound]), String(text[mark.upperBound...]))

@@ -84,7 +84,7 @@ struct DevicesCommandTests {
       #expect(late.lines.contains { $0.hasPrefix("! not one notification came within a second of the gateway's read") })
       let wrong = try command.run(
         "devices", "--plain", "--gateway", "127.0.0.1:\(gateway.port)", "--seed", "6", "--count", "2", "--until-idle",
-        "500ms")
+        "3s")
       #expect(wrong.status == 76 && wrong.errors.contains("the gateway made errors: 2 wrong_token"), "\(wrong.errors)")
     }
   }

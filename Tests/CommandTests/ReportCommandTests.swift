@@ -111,7 +111,7 @@ struct ReportCommandTests {
         (["dance.json"], 65, "'dance'"),
         (["cut.json"], 65, "not JSON"), (["none.json"], 66, "No such file"),
         (["noise"], 65, "neither a packet capture"),
-        (["a.pcapng", "--ledger", "sim.json"], 64, "a.pcapng is not one"),
+        (["a.pcapng", "--ledger", "sim.json"], 64, "a.pcapng is neither"),
         (["run.json", "--ledger", "run.json"], 65, "'load', not of 'simulate'"),
         (["run.json", "--baseline", "sim.json"], 65, "'simulate', not of 'load'"),
         (["run.json", "--baseline", "none.json"], 66, "none.json"),

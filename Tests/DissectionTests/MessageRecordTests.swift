@@ -320,6 +320,17 @@ struct MessageRecordTests {
   @Test("Devices that come at once are no provider's storm of connections", arguments: [false, true])
   func storm(isOfProviders: Bool) throws {
     var capture = CaptureBuilder()
+    // Others, of the other kind, over hours.
+    for number in 0..<70 as Range<UInt16> {
+      let line = capture.connect(from: 30_001 + number, to: isOfProviders ? 7_777 : 2_195)
+      if isOfProviders {
+        capture.client(line, written { DeviceMessage.online(.init(apps: [])).write(to: &$0) })
+      } else {
+        capture.client(line, push(UInt32(number), device: 1))
+      }
+      capture.finish(line)
+      capture.milliseconds += 120_000
+    }
     for number in 0..<70 as Range<UInt16> {
       let line = capture.connect(from: 40_001 + number, to: isOfProviders ? 2_195 : 7_777)
       if isOfProviders {
@@ -331,7 +342,8 @@ struct MessageRecordTests {
     }
     let report = try inspected(capture.bytes)
     #expect(report.findings.contains { $0.kind == .reconnectStorm } == isOfProviders)
-    #expect(report.devices?.connections == (isOfProviders ? nil : 70))
+    #expect(report.devices?.connections == 70)
+    #expect(report.opensPerMinute?.max == (isOfProviders ? 70 : 1))
   }
 
   @Test("Late and missing acknowledgements of local push, and silences, are counted with their times")

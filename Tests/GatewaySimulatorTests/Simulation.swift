@@ -107,7 +107,9 @@ struct Simulation: Sendable {
   }
 
   /// A device, in plain TCP. It is none of the clients that are counted.
-  func deviceClient() throws -> Client { try Client(simulator.deviceChannel?.port ?? 0, patience: Self.patience) }
+  func deviceClient(patience: Duration = patience) throws -> Client {
+    try Client(simulator.deviceChannel?.port ?? 0, patience: patience)
+  }
 
   private func connect(
     _ address: SimulatorOptions.Address?, _ topic: String, _ version: TLSVersion, _ raw: Bool, _ patience: Duration,

@@ -163,7 +163,7 @@ struct FleetMergingTests {
     #expect(throws: RunResult.MergeError.self) { try FleetResult.merging([]) }
   }
 
-  @Test("What has come by local push has come on one of its networks, if there are any", arguments: 0..<6)
+  @Test("Requests of local push are those of its networks, if there are any", arguments: 0..<6)
   func networks(number: Int) {
     var result = FleetResult()
     var push = FleetResult.LocalPush()

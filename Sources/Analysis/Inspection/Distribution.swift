@@ -95,11 +95,24 @@ struct PerSecond {
     }
   }
 
+  /// Takes back an event that was added.
+  mutating func remove(at time: Timestamp) {
+    store()
+    let key = Self.second(of: time)
+    guard let count = counts[key] else { return }
+    counts[key] = count > 1 ? count - 1 : nil
+  }
+
+  /// The beginning of a time's second.
+  private static func second(of time: Timestamp) -> Int64 {
+    let floor = time.nanoseconds / 1_000_000_000 - (time.nanoseconds % 1_000_000_000 < 0 ? 1 : 0)
+    return floor &* 1_000_000_000
+  }
+
   @inline(never)
   private mutating func change(to time: Timestamp) {
     store()
-    let floor = time.nanoseconds / 1_000_000_000 - (time.nanoseconds % 1_000_000_000 < 0 ? 1 : 0)
-    second = floor &* 1_000_000_000
+    second = Self.second(of: time)
     end = second &+ 1_000_000_000
   }
 

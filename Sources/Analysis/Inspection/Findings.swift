@@ -27,18 +27,14 @@ struct Findings {
   }
 
   /// Notes how a provider sends, as far as counts of the whole recording show it.
-  ///
-  /// - Parameter providers: the connections that are not those of devices.
   mutating func noteSending(
-    notifications: Int, segments: Int, opensPerMinute: Distribution?, providers: Int, isSelection: Bool
+    notifications: Int, segments: Int, opensPerMinute: Distribution?, isSelection: Bool
   ) {
     // A segment may have had notifications that are not selected.
     if !isSelection, segments >= 100, Double(notifications) / Double(max(1, segments)) < 1.1 {
       note(.unbatched, count: segments, packet: 0)
     }
-    if let highest = opensPerMinute?.max, highest > 60, providers > 60 {
-      note(.reconnectStorm, count: min(Int(highest), providers), packet: 0)
-    }
+    if let highest = opensPerMinute?.max, highest > 60 { note(.reconnectStorm, count: Int(highest), packet: 0) }
   }
 
   /// Packets that the capture dropped.

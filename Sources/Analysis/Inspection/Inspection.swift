@@ -327,6 +327,8 @@ public struct Inspection: RecordSink {
     requests.end(record, isSelected: isSelected, &shared.findings)
     let messages = messages.end(record)
     guard let tally = tallies.remove(record.connection) else { return }
+    // Devices come when they like; the openings that count are those of providers.
+    if messages != nil, tally.isShown { opens.remove(at: tally.opened) }
     shared.fates.end(record.connection, total: shared.history.total, window: limits.history)
     health.note(record, tally, isSelected: isSelected, &shared.findings)
     guard isSelected else { return }
@@ -446,7 +448,7 @@ public struct Inspection: RecordSink {
     report.opensPerMinute = opens.perMinute()
     shared.findings.noteSending(
       notifications: report.summary.notifications, segments: perSegment.total, opensPerMinute: report.opensPerMinute,
-      providers: report.connectionsOfProviders, isSelection: report.selection != nil)
+      isSelection: report.selection != nil)
     health.report(sent: shared.sentPerSecond(), into: &shared.findings)
     requests.health.report(into: &shared.findings)
     report.payloads = shared.verdicts?.counted.report

@@ -385,7 +385,7 @@ private struct InspectionMerging {
     if again > 0 { merged.note(.tokenFailedAgain, count: again, packet: 0) }
     merged.noteSending(
       notifications: whole.summary.notifications, segments: perSegment.total, opensPerMinute: whole.opensPerMinute,
-      providers: whole.connectionsOfProviders, isSelection: whole.selection != nil)
+      isSelection: whole.selection != nil)
     if whole.selection == nil { health.report(sent: counts.sentPerSecond, into: &merged) }
     if let stories = whole.stories {
       merged.note(.neverResent, count: stories.lost, packet: firstPacket(of: [.neverResent]))

@@ -24,9 +24,9 @@ extension FleetLoop {
     }
   }
 
-  /// The name of the network that a device has joined last; `nil`: it is on no network of the plan.
-  func networkName(_ device: FleetDevice) -> String? {
-    guard let localPush = plan.localPush, case .network(let place) = device.network else { return nil }
+  /// The name of a network; `nil`: it is none of the plan.
+  func networkName(_ network: JoinedNetwork) -> String? {
+    guard let localPush = plan.localPush, case .network(let place) = network else { return nil }
     return localPush.networks[place].name
   }
 

@@ -105,7 +105,7 @@ final class FleetLoop {
   private func look(_ device: FleetDevice, _ now: Int64) {
     let wasOnline = device.presence.wantsOnline
     let change = device.presence.advance(
-      to: now, plan.presence, population: plan.count, on: wasOnline ? networkName(device) : nil)
+      to: now, plan.presence, population: plan.count, on: wasOnline ? networkName(device.network) : nil)
     if let storm = change.storm { hit(device, by: storm) }
     noteJoining(device, wasOnline: wasOnline, storm: change.storm)
     for _ in 0..<change.restores { restore(device) }
@@ -260,7 +260,7 @@ final class FleetLoop {
     tally.opened += 1
     tally.open += 1
     tally.latency.connectUs.record(Int((now - device.began) / 1_000))
-    if let storm = lastStorm(now), plan.presence.storms[storm].hits(networkName(device)) {
+    if let storm = lastStorm(of: device, now) {
       let second = (now - plan.presence.storms[storm].time.nanoseconds) / 1_000_000_000
       tally.storms[storm].noteOpened(after: Int(second), most: plan.limits.stormSeconds)
     }
@@ -491,9 +491,10 @@ final class FleetLoop {
     return difference < 0 ? -1 : Int(difference / 1_000)
   }
 
-  /// The storm that was last, by its place in the plan.
-  private func lastStorm(_ now: Int64) -> Int? {
-    plan.presence.storms.lastIndex { $0.time.nanoseconds <= now }
+  /// The last storm that has hit the network of a device's connection, by its place in the plan.
+  private func lastStorm(of device: FleetDevice, _ now: Int64) -> Int? {
+    let network = networkName(device.linkNetwork)
+    return plan.presence.storms.lastIndex { $0.time.nanoseconds <= now && $0.hits(network) }
   }
 
   // MARK: the end of a connection

@@ -6,8 +6,7 @@ import Bytes
 public enum DeviceMessage: Sendable, Equatable {
   /// The version that a device asks for in its first message.
   public static let version = 1
-  /// The highest sequence that a device can say to have: later ones are numbers in every reader's JSON for longer than anybody
-  /// sends.
+  /// The highest sequence that a device can say to have, 2^53: readers of JSON may round numbers above it.
   public static let highestReceived = 1 << 53
 
   /// From a device: asks for a token.

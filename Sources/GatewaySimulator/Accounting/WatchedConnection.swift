@@ -42,6 +42,12 @@ extension WatchedConnection {
     self.context = nil
   }
 
+  /// Reads only while the peer reads what is written to it: the answers that wait are then those to one read.
+  func read(_ isOn: Bool, _ context: ChannelHandlerContext) {
+    try? context.channel.syncOptions?.setOption(.autoRead, value: isOn)
+    if isOn { context.read() }
+  }
+
   /// Closes the connection with a RST.
   func closeAbruptly() {
     guard let context else { return }

@@ -146,7 +146,10 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
   private let unwritableLimit: TimeAmount
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    unwritableSince = context.channel.isWritable ? nil : unwritableSince ?? loopState.loop.now
+    let keepsUp = context.channel.isWritable
+    unwritableSince = keepsUp ? nil : unwritableSince ?? loopState.loop.now
+    if keepsUp { lastRead = loopState.loop.now }
+    read(keepsUp, context)
     context.fireChannelWritabilityChanged()
   }
 

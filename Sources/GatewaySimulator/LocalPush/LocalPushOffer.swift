@@ -57,7 +57,7 @@ public struct LocalPushOffer: Sendable, Equatable {
     }
   }
 
-  /// What it is counted as.
+  /// The kind of requests that it counts among.
   var countedKind: LocalPushKind {
     switch kind {
     case .text: .text

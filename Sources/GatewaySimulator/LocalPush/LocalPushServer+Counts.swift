@@ -1,7 +1,7 @@
 import Measurement
 
 extension LocalPushServer {
-  /// What is counted of each network, and of what is on none. The whole is the sum of them, so the two cannot disagree.
+  /// The counts of each network, and of all else. Requests and users of the whole are their sums, so the two cannot disagree.
   struct Counts: Sendable, Equatable {
     /// The counts of a network, or of control channels and of messages for users who are away.
     struct Part: Sendable, Equatable {

@@ -231,7 +231,7 @@ struct LocalPushServer: Sendable {
 
   /// All connections of the server or of a network end, or fall silent for ever.
   ///
-  /// - Parameter network: its place; `nil`: the whole server, after which nobody knows anybody.
+  /// - Parameter network: its place; `nil`: the whole server. If connections end, nobody there is known any more.
   mutating func restart(
     _ network: Int? = nil, _ ending: LocalPushFaults.Outage.Ending = .closed, now: Int64
   ) {

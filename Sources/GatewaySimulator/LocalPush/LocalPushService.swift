@@ -74,12 +74,19 @@ public struct LocalPushService: Sendable {
     self.init(networks: notifications.map { [Network(address: $0)] } ?? [], control: control)
   }
 
-  /// What is wrong with the networks, as a sentence without a full stop; `nil`: nothing.
+  /// The fault of the networks, and of whatever names one, as a sentence without a full stop; `nil`: there is none.
   var problem: String? {
     if networks.count > Self.maximumNetworks { return "local push has at most \(Self.maximumNetworks) networks" }
     if Set(networks.map(\.name)).count < networks.count { return "networks of local push have different names" }
     if !networks.allSatisfy({ Network.isPossible($0.name) }) {
       return "the name of a network has at most \(Self.longestName) bytes, and no control characters"
+    }
+    let receivers = planned.compactMap { planned -> String? in
+      if case .network(let name) = planned.message.receiver { name } else { nil }
+    }
+    for name in faults.restarts.compactMap(\.outage.network) + receivers
+    where !networks.contains(where: { $0.name == name }) {
+      return "local push has no network '\(name)'"
     }
     return nil
   }
@@ -111,11 +118,11 @@ public struct LocalPushFaults: Sendable, Equatable {
 
   /// The time for which nobody listens at the addresses of the server, or at that of a network.
   public struct Outage: Sendable, Equatable {
-    /// What becomes of open connections.
+    /// The fate of open connections.
     public enum Ending: String, Sendable, CaseIterable, Codable {
       /// They are closed.
       case closed
-      /// They stay open, and are neither read nor written: an access point that dies ends no connection.
+      /// They stay open, messages on them are ignored, and nothing is written: an access point that dies ends no connection.
       case silent
     }
 

@@ -152,13 +152,13 @@ extension Simulator {
     shared.localPush?.use { $0.loseHeartbeats(share, now: now) }
   }
 
-  /// Open connections of local push fall silent: they are neither read nor written any more, nor closed.
+  /// Open connections of local push fall silent: messages on them are ignored, and nothing is written or closed any more.
   public func silenceLocalPush(_ share: Double) {
     let now = shared.wallClock.nanoseconds()
     shared.localPush?.use { $0.silence(share, now: now) }
   }
 
-  /// Ends all connections of local push or of a network, and listens again after a pause. Returns when it listens; at once
+  /// Ends all connections of local push or of a network, or lets them be silent, and listens again after a pause. Returns when it listens; at once
   /// where a restart is under way already, there is no such network, or the simulator ends.
   ///
   /// - Throws: a `SimulatorError` when a port cannot be had again; what has ended stays so.
@@ -190,7 +190,7 @@ extension Simulator {
     return true
   }
 
-  /// What a restart concerns.
+  /// The extent of a restart.
   private enum Concerned {
     case server
     case network(Int)

@@ -1,9 +1,4 @@
 extension InspectionReport {
-  /// Connections that are not known to be of devices.
-  package var connectionsOfProviders: Int {
-    max(0, summary.connections - (devices?.connections ?? 0) - (localPush?.connections ?? 0))
-  }
-
   /// Counts of the device channel, of one connection or of all. `deliveries` is the sum of `acknowledged`,
   /// `unacknowledged`, `open` and `notGrowing`.
   public struct DeviceCounts: Sendable, Equatable, Codable {

@@ -84,8 +84,9 @@ extension Schema {
     Field("stored_us", .histogram, "From the gateway's read to a device that came back.", unit: .microseconds),
     Field("early", .integer, "Notifications that tell a time after the one at which they came: the clocks differ."),
     Field(
-      "remarks", .array(.text), "What makes the fleet less than a whole one that ran undisturbed.",
-      when: "something does"),
+      "remarks", .array(.text),
+      "Reasons to doubt the answer: the run was ended early, segments are missing, the gateway made errors.",
+      when: "there are any"),
   ]
 
   private static let target: [Field] = [

@@ -251,7 +251,7 @@ extension Schema {
 
   private static let storm: [Field] = [
     Field(
-      "network", .text, "The network of local push that it hit, and no other one.", when: "it was of one", since: "0.3"),
+      "network", .text, "The network of local push that it hit, and no other one.", when: "it was of one"),
     Field("at_s", .number, "From the start of the run.", unit: .seconds),
     Field("within_s", .number, "The time within which devices came back.", unit: .seconds),
     Field("lost", .integer, "Devices that lost their connection."),

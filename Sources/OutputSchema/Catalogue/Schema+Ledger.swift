@@ -222,7 +222,7 @@ extension Schema {
     Field("here", .integer, "Users who had a notification channel at the end."),
     Field(
       "networks", .map(key: .text, value: .object(localPushNetwork)),
-      "The part that is of each network of `--local-push`, by its name, which is empty if it has none. Their sums are those of the whole, but for messages that are `absent`: a user who is away is on no network."
+      "The part that is of each network of `--local-push`, by its name, which is empty if it has none. `offered` and `absent` of the whole also have messages for users who were on no network, and `restarts` of the whole are those of the server."
     ),
     Field(
       "refused", .map(key: .text, value: .integer),

@@ -20,7 +20,7 @@ public struct MeasuredFleet: Sendable, Equatable, Codable {
   public var storedUs: LatencyHistogram
   /// Notifications that tell a time after the one at which they came: then the clocks differ, and no latency is right.
   public var early: Int
-  /// What makes the fleet less than a whole one that ran undisturbed, in sentences; `nil`: nothing is known.
+  /// Reasons to doubt answers from this fleet, in sentences; `nil`: none is known.
   public var remarks: [String]?
 
   /// - Parameter source: the name of the file.

@@ -30,7 +30,8 @@ struct FleetTargetOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Accept any certificate of this public key: its SHA-256, in 64 hexadecimal digits.", valueName: "sha256"),
+      "Accept any certificate of this public key: the SHA-256 of its SubjectPublicKeyInfo, in 64 hexadecimal digits.",
+      valueName: "sha256"),
     transform: KeyDigest.parse)
   var pin: KeyDigest?
 

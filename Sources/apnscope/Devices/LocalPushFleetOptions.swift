@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandFiles
 import DeviceFleet
+import GatewaySimulator
 
 /// Devices that receive over local push.
 struct LocalPushFleetOptions: ParsableArguments {
@@ -83,7 +84,7 @@ struct NetworkArgument: Quantity {
       }
       name = name[..<comma]
     }
-    guard (1...32).contains(name.utf8.count) else { return nil }
+    guard !name.isEmpty, LocalPushService.Network.isPossible(String(name)) else { return nil }
     network = .init(
       name: String(name), share: share?.value ?? 1,
       server: server.map { .init(host: $0.address.host, port: $0.address.port) })

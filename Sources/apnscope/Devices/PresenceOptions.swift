@@ -92,8 +92,12 @@ struct PresenceOptions: ParsableArguments {
     var (absences, storms) = ([PresencePlan.Absence](), [PresencePlan.Storm]())
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
     for (number, line) in lines.enumerated() {
-      let words = line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" || $0 == "\r" }.map(String.init)
+      func isSpace(_ character: Character) -> Bool { character == " " || character == "\t" || character == "\r" }
+      // The name of a network may have spaces.
+      var words = line.prefix { $0 != "#" }.split(maxSplits: 1, whereSeparator: isSpace).map(String.init)
       guard let first = words.first else { continue }
+      while words.count == 2, let last = words[1].last, isSpace(last) { words[1].removeLast() }
+      while words.count == 2, let next = words[1].first, isSpace(next) { words[1].removeFirst() }
       if words.count == 2, first == "offline", let absence = AbsenceArgument(argument: words[1]) {
         absences.append(absence.absence)
       } else if words.count == 2, first == "storm", let storm = StormArgument(argument: words[1]) {

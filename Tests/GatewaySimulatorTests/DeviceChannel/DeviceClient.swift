@@ -11,8 +11,8 @@ final class DeviceClient {
   private var reader = DeviceMessageReader()
   private var rest: [UInt8] = []
 
-  init(_ simulation: Simulation) throws {
-    client = try simulation.deviceClient()
+  init(_ simulation: Simulation, patience: Duration = Simulation.patience) throws {
+    client = try simulation.deviceClient(patience: patience)
   }
 
   func send(_ messages: DeviceMessage...) throws {

@@ -563,6 +563,7 @@ struct LocalPushChannelTests {
   func silentNetwork() async throws {
     let ledger = try await Simulation.run {
       $0.localPush = Self.service()
+      $0.localPush?.heartbeat = .seconds(600)
     } body: { simulation in
       let simulator = simulation.simulator
       let places = simulator.localPushNetworks.map(\.address)

@@ -185,14 +185,10 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    // A device that does not read its answers is not read: those that wait are the answers to one read.
     let keepsUp = context.channel.isWritable
     unwritableSince = keepsUp ? nil : unwritableSince ?? loopState.loop.now
-    try? context.channel.syncOptions?.setOption(.autoRead, value: keepsUp)
-    if keepsUp {
-      lastRead = loopState.loop.now
-      context.read()
-    }
+    if keepsUp { lastRead = loopState.loop.now }
+    read(keepsUp, context)
     context.fireChannelWritabilityChanged()
   }
 
