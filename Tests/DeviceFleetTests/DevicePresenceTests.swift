@@ -156,4 +156,19 @@ struct DevicePresenceTests {
       next += 1
     }
   }
+
+  @Test("A connection follows the last storm that has hit its network, whatever has hit others since")
+  func overlapping() {
+    var plan = PresencePlan()
+    plan.storms = [
+      .init(time: .seconds(10), within: .seconds(60)), .init(time: .seconds(20), within: .seconds(60), network: "ship"),
+      .init(time: .seconds(30), within: .seconds(5), network: "crew"),
+    ]
+    for (time, network, expected) in [
+      (9, "ship", nil), (10, "ship", 0), (19, "ship", 0), (20, "ship", 1), (31, "ship", 1), (29, "crew", 0),
+      (30, "crew", 2), (40, nil, 0),
+    ] as [(Int64, String?, Int?)] {
+      #expect(plan.lastStorm(at: time * Self.second, on: network) == expected, "\(time) \(network ?? "")")
+    }
+  }
 }

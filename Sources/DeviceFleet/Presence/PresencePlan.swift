@@ -64,4 +64,13 @@ public struct PresencePlan: Sendable, Equatable {
 
   /// Makes the plan of devices that come and stay.
   public init() {}
+
+  /// The last storm that has hit a network of local push by then, by its place in `storms`; `nil`: none has.
+  ///
+  /// - Parameters:
+  ///   - time: in nanoseconds since the fleet's start.
+  ///   - network: its name; `nil`: a device is on none of local push.
+  func lastStorm(at time: Int64, on network: String?) -> Int? {
+    storms.lastIndex { $0.time.nanoseconds <= time && $0.hits(network) }
+  }
 }

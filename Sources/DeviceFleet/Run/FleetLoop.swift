@@ -260,7 +260,7 @@ final class FleetLoop {
     tally.opened += 1
     tally.open += 1
     tally.latency.connectUs.record(Int((now - device.began) / 1_000))
-    if let storm = lastStorm(of: device, now) {
+    if let storm = plan.presence.lastStorm(at: now, on: networkName(device.linkNetwork)) {
       let second = (now - plan.presence.storms[storm].time.nanoseconds) / 1_000_000_000
       tally.storms[storm].noteOpened(after: Int(second), most: plan.limits.stormSeconds)
     }
@@ -489,12 +489,6 @@ final class FleetLoop {
     let (difference, overflows) = end.subtractingReportingOverflow(start)
     guard !overflows else { return end > start ? LatencyHistogram.highest : -1 }
     return difference < 0 ? -1 : Int(difference / 1_000)
-  }
-
-  /// The last storm that has hit the network of a device's connection, by its place in the plan.
-  private func lastStorm(of device: FleetDevice, _ now: Int64) -> Int? {
-    let network = networkName(device.linkNetwork)
-    return plan.presence.storms.lastIndex { $0.time.nanoseconds <= now && $0.hits(network) }
   }
 
   // MARK: the end of a connection

@@ -24,8 +24,11 @@ struct LocalPushChannelTests {
     private var reader = LocalPushReader()
     private var rest: [UInt8] = []
 
-    init(_ address: SimulatorOptions.Address?, order: MessageFraming.ByteOrder = .littleEndian) throws {
-      client = try Client(address?.port ?? 0, patience: Simulation.patience)
+    init(
+      _ address: SimulatorOptions.Address?, order: MessageFraming.ByteOrder = .littleEndian,
+      patience: Duration = Simulation.patience
+    ) throws {
+      client = try Client(address?.port ?? 0, patience: patience)
       self.order = order
       framing = MessageFraming(order: order)
     }
@@ -300,6 +303,49 @@ struct LocalPushChannelTests {
     let books = try #require(ledger.localPush)
     #expect(books.refused == ["slow": 1] && books.here == 0 && books.texts.timedOut > 0)
     #expect(books.texts.offered == books.texts.outcomes.reduce(0) { $0 + $1.count })
+  }
+
+  @Test("Requests of a device that does not read are not read")
+  func deaf() async throws {
+    let most = 5_000
+    let ledger = try await Simulation.run {
+      $0.localPush = LocalPushService(notifications: Self.place)
+      $0.localPush?.requestTimeout = .seconds(600)
+      $0.localPush?.maximumUnacknowledged = most
+    } body: { simulation in
+      let deaf = try Speaker(simulation.simulator.localPushNetworks.first?.address, patience: .seconds(3))
+      try deaf.register(7)
+      // 80 MB of texts of the device to itself: more than sockets hold.
+      var output = ByteWriter(capacity: 1 << 15)
+      let user = LocalPushMessage.User(device: 7)
+      LocalPushMessage(request: 9, .text(String(repeating: "x", count: 16_000), from: user, to: user))
+        .write(.littleEndian, to: &output)
+      let text = Array(copying: output.bytes)
+      var (sent, error) = (0, ClientError?.none)
+      while sent < most, error == nil {
+        error = deaf.client.sendSome(text).error
+        sent += 1
+      }
+      #expect(sent < most && error == .late, "\(sent) \(error as Any)")
+      deaf.client.close()
+    }.ledger
+    let texts = try #require(ledger.localPush?.requests["text"])
+    #expect(texts > 0 && texts < most)
+  }
+
+  @Test("A plan for a network that is not there is no server")
+  func missingNetwork() async throws {
+    let network = LocalPushService.Network(name: "ship", address: Self.place)
+    let message = LocalPushOffer(.text("a", from: .server), to: .network("crew"))
+    for change: (inout LocalPushService) -> Void in [
+      { $0.planned = [.init(time: .zero, message: message)] },
+      { $0.faults.restarts = [.init(time: .zero, outage: .init(pause: .zero, network: "crew"))] },
+    ] {
+      var service = LocalPushService(networks: [network])
+      #expect(service.problem == nil)
+      change(&service)
+      #expect(service.problem == "local push has no network 'crew'")
+    }
   }
 
   @Test("Whoever does not register in time is refused")
