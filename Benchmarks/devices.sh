@@ -205,7 +205,7 @@ bench() {
   local_push "local push, in clear" 8 --plain -- --plain
   echo
   echo "$((rate * seconds)) notifications to them at $rate/s, each acknowledged, in the ledger and with its device: milliseconds from the" \
-    "gateway's read to the device, microseconds of processor time a notification; of local push $rate texts/s, with heartbeats"
+    "gateway's read to the device, microseconds of processor time a notification; of local push $rate texts/s, with heartbeats, and times from when the first device connects on"
   echo
   printf '%-28s %10s %10s %10s %12s %12s\n' "" p50 p99 max "CPU gateway" "CPU devices"
   cat "$work/deliveries.txt"
