@@ -234,7 +234,7 @@ enum ControlDescription {
             "ending",
             described(
               ["type": "string", "enum": ["closed", "silent"]],
-              "closed unless given; silent: open connections stay open, messages on them are ignored, and nothing is written any more."
+              "closed unless given; silent: messages on open connections are ignored, and nothing is sent on them; closed are only those that the server closes at any time (no registration in time, an unfinished or malformed message, a peer that does not read)."
             )),
         ], required: ["pause_s"])),
     .init("Device", object([.init("token", text), .init("state", state)], required: ["token", "state"])),

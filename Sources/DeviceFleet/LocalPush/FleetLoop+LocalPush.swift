@@ -24,7 +24,7 @@ extension FleetLoop {
     }
   }
 
-  /// The name of a network; `nil`: it is none of the plan.
+  /// The name of a network; `nil`: the plan does not have it.
   func networkName(_ network: JoinedNetwork) -> String? {
     guard let localPush = plan.localPush, case .network(let place) = network else { return nil }
     return localPush.networks[place].name

@@ -134,7 +134,7 @@ struct LocalPushServer: Sendable {
 
   // MARK: networks
 
-  /// The place of a network; `nil`: there is none of this name.
+  /// The place of a network; `nil`: no network has this name.
   func network(named name: String) -> Int? { options.networks.firstIndex { $0.name == name } }
 
   /// The network that a user is on; `nil`: none.

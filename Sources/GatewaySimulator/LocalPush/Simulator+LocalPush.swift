@@ -152,7 +152,8 @@ extension Simulator {
     shared.localPush?.use { $0.loseHeartbeats(share, now: now) }
   }
 
-  /// Open connections of local push fall silent: messages on them are ignored, and nothing is written or closed any more.
+  /// Open connections of local push fall silent: messages on them are ignored, and nothing is sent. The server closes only
+  /// those that it closes at any time.
   public func silenceLocalPush(_ share: Double) {
     let now = shared.wallClock.nanoseconds()
     shared.localPush?.use { $0.silence(share, now: now) }

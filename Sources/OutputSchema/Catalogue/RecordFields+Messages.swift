@@ -74,7 +74,7 @@ extension RecordFields {
     Field(
       "kind",
       .values([
-        "invite": "An incoming call.", "user": "Who the client is.",
+        "invite": "An incoming call.", "user": "The user of the client.",
         "call_action": "A call is answered, ended or refused.",
         "text": "A text for a user.", "heartbeat": "The server is there.", "directory": "The users that are connected.",
         "other": "A content of another key, or with other members.",

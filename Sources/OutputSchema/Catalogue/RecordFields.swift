@@ -44,7 +44,7 @@ enum RecordFields {
       when: "it is valid JSON"),
     Field("payload_base64", .string(.base64), "The payload.", when: "it has bytes and is not valid JSON"),
     Field(
-      "kind", .payloadKind, "What the push is for.",
+      "kind", .payloadKind, "The purpose of the push.",
       when: "payloads are judged (not with `--no-lint`), and the fields that it depends on are certain"),
     Field(
       "lint", .array(.payloadRule), "Rules that the payload or its frame breaks, sorted.",
@@ -173,15 +173,15 @@ enum RecordFields {
     Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
     Field(
-      "preamble", .preamble, "What stood before the first record or TLS; its bytes are in no count.",
+      "preamble", .preamble, "The bytes before the first record or TLS, which are in no count.",
       when: "something did", since: "0.2"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
     Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),
     Field("opened", .time, "Time of the first packet.", when: "packets have times"),
     Field("closed", .time, "Time of the first FIN or RST.", when: "one was seen"),
-    Field("end", .connectionEnd, "Who ended it, by the first FIN or RST."),
+    Field("end", .connectionEnd, "The end that closed it, by the first FIN or RST."),
     Field(
-      "not_captured", .array(.notCaptured), "What the recording does not show of it.",
+      "not_captured", .array(.notCaptured), "The parts of it that the recording does not show.",
       when: "its beginning or one of its ends was not captured", since: "0.2"),
     Field(
       "client_last", .time, "When the client was heard last: it may have sent more.",
@@ -305,7 +305,7 @@ enum RecordFields {
           "It was dropped while it could still have been delivered: the store was full, or a test changed the device.",
         "uninstalled": "The app is uninstalled: its token is on the feedback list.",
         "stored": "It waited when the gateway ended.",
-      ]), "What became of it."),
+      ]), "Its outcome."),
   ]
 
   static let captureLoss: [Field] = [

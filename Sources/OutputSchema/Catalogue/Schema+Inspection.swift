@@ -114,7 +114,7 @@ extension Schema {
     Field("service", .service, "Service that the connection uses."),
     Field("protocol", .otherProtocol, "The other protocol that was recognised.", when: "there is one"),
     Field(
-      "preamble", .preamble, "What stood before the first record or TLS; its bytes are in no count.",
+      "preamble", .preamble, "The bytes before the first record or TLS, which are in no count.",
       when: "something did", since: "0.2"),
     Field("client", .text, "Address and port of the provider.", when: "the input has packets"),
     Field("server", .text, "Address and port of the gateway or feedback service.", when: "the input has packets"),

@@ -11,7 +11,7 @@ extension Schema {
     root: .object([
       Field("file", .text, "Name of the input.", when: "several are judged"), line,
       Field("payload_length", .integer, "Length of the payload.", unit: .bytes),
-      Field("kind", .payloadKind, "What the push is for."),
+      Field("kind", .payloadKind, "The purpose of the push."),
       Field("lint", .array(.payloadRule), "Rules that the payload or its frame breaks, sorted."),
       Field(
         "findings", .array(.object(finding)),

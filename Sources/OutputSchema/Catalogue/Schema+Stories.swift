@@ -69,7 +69,7 @@ extension Schema {
   private static let topic = Field("topic", .text, "The topic.", when: "the recording shows it")
 
   private static let story: [Field] = [
-    Field("outcome", .storyOutcome, "What became of it."),
+    Field("outcome", .storyOutcome, "Its outcome."),
     Field("open_reason", .openReason, "Why that is open.", when: "`outcome` is `open`", since: "0.2"),
     Field("token", .hexadecimal, "The device token.", when: "its frames have one"),
     topic,
