@@ -7,36 +7,34 @@ import Testing
 struct TerminalTests {
   /// A terminal of a width, in which a shell runs.
   private struct Screen {
-    let command: Command
+    /// Written by the shell behind everything of its command, so that what the screen shows before it is complete.
+    private static let end = "- end of the command -"
     private let socket: String
 
     init(_ command: Command, columns: Int, _ line: String) throws {
-      self.command = command
-      socket = command.folder.appending(path: "tmux").path
-      _ = try ExternalTool.run(
-        "tmux",
-        [
-          "-S", socket, "-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "60", "-s", "screen",
-          "cd '\(command.folder.path)'; \(line); echo done > end; exec sleep 60",
-        ])
+      // A server of its own: one that is told to end takes sessions for a moment more, and ends with them.
+      socket = command.folder.appending(path: "tmux-\(UUID().uuidString.prefix(8))").path
+      try tmux(
+        "-f", "/dev/null", "new-session", "-d", "-x", "\(columns)", "-y", "60", "-s", "screen",
+        "cd '\(command.folder.path)'; \(line); echo '\(Self.end)'; exec sleep 120")
+    }
+
+    @discardableResult
+    private func tmux(_ arguments: String...) throws -> String {
+      String(decoding: try ExternalTool.run("tmux", ["-S", socket] + arguments), as: UTF8.self)
     }
 
     /// What is on the screen.
-    func text(joining: Bool = false) throws -> String {
-      let output = try ExternalTool.run(
-        "tmux", ["-S", socket, "capture-pane", "-p", "-t", "screen"] + (joining ? ["-J"] : []))
-      return String(decoding: output, as: UTF8.self)
-    }
+    func text() throws -> String { try tmux("capture-pane", "-p", "-t", "screen") }
 
-    func colours() throws -> String {
-      String(
-        decoding: try ExternalTool.run("tmux", ["-S", socket, "capture-pane", "-p", "-e", "-t", "screen"]),
-        as: UTF8.self)
-    }
+    /// What is on the screen, with lines that the terminal has wrapped as they were written.
+    func joined() throws -> String { try tmux("capture-pane", "-p", "-J", "-t", "screen") }
+
+    /// What is on the screen, with its colours.
+    func colours() throws -> String { try tmux("capture-pane", "-p", "-e", "-t", "screen") }
 
     func resize(to columns: Int) throws {
-      _ = try ExternalTool.run(
-        "tmux", ["-S", socket, "resize-window", "-t", "screen", "-x", "\(columns)", "-y", "60"])
+      try tmux("resize-window", "-t", "screen", "-x", "\(columns)", "-y", "60")
     }
 
     /// Waits until the screen is as it should become, at most a minute.
@@ -49,14 +47,13 @@ struct TerminalTests {
       return try self.text()
     }
 
+    /// Waits until everything that the command writes is on the screen, at most a minute.
     func waitForEnd() throws {
-      let end = command.folder.appending(path: "end").path
-      for _ in 0..<300 where !FileManager.default.fileExists(atPath: end) { Thread.sleep(forTimeInterval: 0.1) }
-      // What was written last is shown a moment later.
-      Thread.sleep(forTimeInterval: 0.2)
+      let screen = try wait { $0.contains(Self.end) }
+      try #require(screen.contains(Self.end), "\(screen)")
     }
 
-    func close() { _ = try? ExternalTool.run("tmux", ["-S", socket, "kill-server"]) }
+    func close() { _ = try? tmux("kill-server") }
   }
 
   private static func capture(_ name: String) -> String { Command.traces.appending(path: name).path }
@@ -70,7 +67,7 @@ struct TerminalTests {
       try screen.waitForEnd()
       let text = try screen.text()
       // A line that the terminal wraps is joined by tmux.
-      #expect(try screen.text(joining: true).filter { $0 != " " } == text.filter { $0 != " " })
+      #expect(try screen.joined().filter { $0 != " " } == text.filter { $0 != " " })
       #expect(text.contains("7 accepted, 1 rejected, 26 discarded"))
       #expect(text.contains("left out at \(columns) columns: ") == (columns < 150))
       // The most important of each table stays.
@@ -140,10 +137,7 @@ struct TerminalTests {
       let capture = Self.capture("plain-error.pcap")
       func shown(_ line: String) throws -> String {
         let screen = try Screen(command, columns: 120, line)
-        defer {
-          screen.close()
-          try? FileManager.default.removeItem(at: command.folder.appending(path: "end"))
-        }
+        defer { screen.close() }
         try screen.waitForEnd()
         return try screen.colours()
       }

@@ -24,7 +24,7 @@ enum Opinions {
 
   /// The decoders that are there.
   static let names: [String] = {
-    guard let output = try? run(python, ["--list"], []) else { return [] }
+    guard let output = try? ExternalTool.run(python, [script, "--list"]) else { return [] }
     return String(decoding: output, as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init)
   }()
 
@@ -34,19 +34,9 @@ enum Opinions {
       $0.append(try encoder.encode($1))
       $0.append(0x0a)
     }
-    let output = try run(python, [], [UInt8](input))
+    let output = try ExternalTool.run(python, [script], input: [UInt8](input))
     return try String(decoding: output, as: UTF8.self).split(separator: "\n").map {
       try JSONDecoder().decode([String: [[[String]]?]].self, from: Data($0.utf8))
-    }
-  }
-
-  private static func run(_ python: String, _ arguments: [String], _ input: [UInt8]) throws -> [UInt8] {
-    try withTemporaryFolder { folder in
-      let (source, target) = (folder.appendingPathComponent("in"), folder.appendingPathComponent("out"))
-      try Data(input).write(to: source)
-      let process = try ChildProcess(python, [script] + arguments, input: .file(source), output: target)
-      guard try process.end().status == 0 else { throw ExternalTool.Failure.status(python, -1) }
-      return [UInt8](try Data(contentsOf: target))
     }
   }
 }

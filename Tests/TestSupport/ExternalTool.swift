@@ -2,8 +2,9 @@ import Foundation
 
 /// A program of the machine that a test compares with.
 public enum ExternalTool {
-  /// The program's full path, `nil` when it is not installed.
+  /// The full path of a program by its name or path, `nil` when it is not installed.
   public static func path(of name: String) -> String? {
+    if name.contains("/") { return FileManager.default.isExecutableFile(atPath: name) ? name : nil }
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
     return folders.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
@@ -18,16 +19,20 @@ public enum ExternalTool {
     return try withTemporaryFolder { folder in
       // Files, not pipes: a pipe that nobody empties would stop the program.
       let (source, target) = (folder.appendingPathComponent("in"), folder.appendingPathComponent("out"))
+      let errors = folder.appendingPathComponent("errors")
       try Data(input).write(to: source)
-      let status = try ChildProcess(path, arguments, input: .file(source), output: target).end().status
-      guard statuses.contains(status) else { throw Failure.status(name, status) }
+      let status = try ChildProcess(path, arguments, input: .file(source), output: target, errors: errors).end().status
+      guard statuses.contains(status) else {
+        throw Failure.status(name, status, String(decoding: try Data(contentsOf: errors).suffix(2_000), as: UTF8.self))
+      }
       return [UInt8](try Data(contentsOf: target))
     }
   }
 
   public enum Failure: Error {
     case missing(String)
-    case status(String, Int32)
+    /// The program, its status, and what it wrote last to standard error.
+    case status(String, Int32, String)
   }
 }
 
