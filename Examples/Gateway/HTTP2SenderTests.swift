@@ -27,7 +27,7 @@ struct HTTP2SenderTests {
     try await gateway.simulator.setDevices([([0xcc], .uninstalled)])
     #expect(try await sender.push("Hello", to: "cc") == "410")
 
-    let received = try await gateway.waitForNotifications(4, within: .seconds(10))
+    let received = try await gateway.waitForNotifications(4, within: .seconds(60))
     #expect(received.notifications.map(\.token) == [[0xaa], [0xbb], [0xbb], [0xcc]])
     #expect(received.notifications.map(\.request?.status) == [200, 503, 200, 410])
     #expect(received.notifications.last?.request?.reason == "Unregistered")

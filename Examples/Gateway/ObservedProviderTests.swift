@@ -23,7 +23,7 @@ struct ObservedProviderTests {
     #expect(answer.status == .invalidToken)
     #expect(answer.identifier == 1)
 
-    let received = try await gateway.waitForNotifications(3, within: .seconds(10))
+    let received = try await gateway.waitForNotifications(3, within: .seconds(60))
     #expect(received.notifications.map(\.token) == tokens)
     #expect(received.notifications.map(\.fate) == [.accepted, .rejected, .discarded])
     let verdict = try await gateway.verdict()

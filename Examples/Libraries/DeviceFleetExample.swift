@@ -19,8 +19,8 @@ extension LibraryExamples {
     var plan = FleetPlan(gateway: .init(host: "127.0.0.1", port: port))
     plan.count = 10
     plan.topics = ["com.example.app"]
-    plan.presence.storms = [.init(time: .seconds(2), within: .milliseconds(200))]
-    plan.untilIdle = .seconds(3)
+    plan.presence.storms = [.init(time: .seconds(5), within: .milliseconds(200))]
+    plan.untilIdle = .seconds(8)
     let runner = try FleetRunner(plan, tls: nil)
     let result = try await runner.run { progress in print(progress.online) }
     let isBack = result.storms.first?.back == 10 && result.faults.isEmpty

@@ -309,7 +309,7 @@ public final class Simulator: Sendable {
     for channel in channels { try? await channel.close() }
     await endLocalPush()
     shutDownConnections(forGood: true)
-    await settle(for: min(shared.options.linger, .seconds(5)))
+    await settle(for: shared.options.linger)
     for (loop, loopState) in loopState { try? await loop.submit { loopState.value.closeConnections() }.get() }
     // Connections end in the next ticks of the loop, but their failures wait for the disk.
     await settle(for: .seconds(30))

@@ -17,6 +17,8 @@ package final class HTTPEndpoint: Sendable {
     package var timeout = Duration.seconds(10)
     /// The time for making an answer and for its transfer, if that is more than what is left of `timeout`.
     package var answerTimeout = Duration.zero
+    /// The time that answers on their way have when the endpoint stops.
+    package var stopTimeout = Duration.seconds(2)
     package init() {}
   }
 
@@ -47,13 +49,17 @@ package final class HTTPEndpoint: Sendable {
   package let port: Int
   private let listener: any Channel
   private let connections: Connections
+  private let stopTimeout: TimeAmount
 
-  private init(listener: any Channel, at address: SocketAddress?, connections: Connections) {
+  private init(
+    listener: any Channel, at address: SocketAddress?, connections: Connections, stopTimeout: Duration
+  ) {
     port = address?.port ?? 0
     let host = address?.ipAddress ?? "?"
     self.address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     self.listener = listener
     self.connections = connections
+    self.stopTimeout = TimeAmount(stopTimeout)
   }
 
   /// Listens at a host and a port, and serves until `stop()`.
@@ -91,20 +97,21 @@ package final class HTTPEndpoint: Sendable {
         throw StartError(description: "not an address of this machine alone")
       }
       let listener = try await bootstrap.bind(to: address).get()
-      return HTTPEndpoint(listener: listener, at: listener.localAddress, connections: connections)
+      return HTTPEndpoint(
+        listener: listener, at: listener.localAddress, connections: connections, stopTimeout: limits.stopTimeout)
     } catch {
       throw StartError(description: "cannot listen at \(place): \(reason(of: error))")
     }
   }
 
-  /// Stops listening and closes all connections: those with an answer on its way when the client has it, and within two
-  /// seconds all. What makes an answer is cancelled.
+  /// Stops listening and closes all connections: those with an answer on its way when the client has it, and
+  /// after `Limits.stopTimeout` all. What makes an answer is cancelled.
   package func stop() async {
     // Closing fails only if it is closed already.
     try? await listener.close()
     let open = connections.end()
     for channel in open { channel.pipeline.fireUserInboundEventTriggered(EndOfService()) }
-    let limit = listener.eventLoop.scheduleTask(in: .seconds(2)) {
+    let limit = listener.eventLoop.scheduleTask(in: stopTimeout) {
       for channel in open { channel.close(promise: nil) }
     }
     for channel in open { try? await channel.closeFuture.get() }

@@ -197,7 +197,7 @@ struct EventLogTests {
       let log = try EventLog(path: path)
       close(reader)
       // A process that another test starts may have the reader for a moment.
-      for _ in 0..<500 where log.failure == nil {
+      for _ in 0..<6_000 where log.failure == nil {
         log.write(event("a"))
         try await Task.sleep(for: .milliseconds(10))
       }
@@ -214,7 +214,13 @@ struct EventLogTests {
       for number in 0..<count { log.write(event("a") { $0.notification = number }) }
       #expect(log.droppedLines > 0)
       // On a thread of its own as the test is: it blocks until the log has closed the pipe.
-      async let reading = FileHandle(fileDescriptor: reader, closeOnDealloc: true).readToEnd() ?? Data()
+      let (begun, begins) = AsyncStream.makeStream(of: Void.self)
+      async let reading = {
+        begins.finish()
+        return try FileHandle(fileDescriptor: reader, closeOnDealloc: true).readToEnd() ?? Data()
+      }()
+      // The log waits for its reader for some seconds only.
+      for await _ in begun {}
       log.close()
       let received = try await reading
       var (written, dropped, bytes) = (0, 0, 0)

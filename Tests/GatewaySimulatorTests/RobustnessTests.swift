@@ -143,9 +143,13 @@ struct RobustnessTests {
     "stop() while senders send: the books are what the answers say", .timeLimit(.minutes(5)), arguments: [false, true])
   func stopUnderLoad(tls: Bool) async throws {
     let (proven, ledger) = try await Simulation.run(tls: tls) { simulation in
-      try await withThrowingTaskGroup { senders in
-        for _ in 0..<4 { senders.addTask { try Self.sendUntilAnswered(simulation.client()) } }
-        #expect(await simulation.wait { $0.gateway.accepted > 20_000 && $0.gateway.handshakes == 4 })
+      let clients = try (0..<4).map { _ in try simulation.client() }
+      // Each has sent something, so each is answered at the end.
+      for client in clients { try client.send(frames(1...50)) }
+      #expect(await simulation.wait { $0.gateway.accepted == 200 })
+      return try await withThrowingTaskGroup { senders in
+        for client in clients { senders.addTask { try Self.sendUntilAnswered(client, from: 51) } }
+        #expect(await simulation.wait { $0.gateway.accepted > 20_000 })
         let ledger = await simulation.stop()
         #expect(ledger.gateway.binary.errorResponses == ["10": 4])
         return try await senders.reduce(into: [Int]()) { $0.append($1) }
@@ -156,9 +160,9 @@ struct RobustnessTests {
     #expect(ledger.connections.map(\.end) == [.shutdown, .shutdown, .shutdown, .shutdown])
   }
 
-  /// Sends notifications 1, 2, … and returns the identifier in the error response that ends that.
-  private static func sendUntilAnswered(_ client: Client) throws -> Int {
-    var next: UInt32 = 1
+  /// Sends notifications of consecutive identifiers and returns that in the error response that ends it.
+  private static func sendUntilAnswered(_ client: Client, from first: UInt32) throws -> Int {
+    var next = first
     while !client.isReadable {
       try client.send(frames(next...next + 49))
       next += 50

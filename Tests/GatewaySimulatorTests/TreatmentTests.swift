@@ -322,6 +322,8 @@ struct AdmissionTests {
         let client = try simulation.client()
         _ = client.sendSome(half)
         hanging.append(client)
+        // Which one is the oldest is in the order of reading, on two loops.
+        #expect(await simulation.wait { $0.gateway.bytes == number * half.count })
         // Three of them fit.
         #expect(await simulation.wait { $0.gateway.binary.incomplete == max(0, number - 3) })
         #expect(await simulation.wait { _ in await simulation.openConnections().gateway == min(number, 3) })

@@ -90,6 +90,7 @@ struct GatewayAddressesTests {
     plan.gateway.addresses = try lookUp(.addresses(list)).result.get()
     (plan.count, plan.usesMarkers, plan.drain) = (1, false, .zero)
     (plan.connections.count, plan.connections.giveUp) = (3, .seconds(240))
+    plan.connections.connectTimeout = .seconds(300)
     let outcome = try await LoadRunner(plan, tls: nil).run()
     #expect(outcome.tally.opened >= 3 && outcome.tally.failed == 0)
     try await server.close()

@@ -50,7 +50,7 @@ extension SeededGenerator {
     }
     if happens(oneIn: 4) { behavior.response.identifier = pick([.wrong, .zero]) }
     if happens(oneIn: 4) { behavior.response.ending = pick([.fin, .rst]) }
-    if happens(oneIn: 5) { behavior.connection.lifetime = .milliseconds(number(100...500)) }
+    if happens(oneIn: 5) { behavior.connection.lifetime = .milliseconds(number(1_000...2_000)) }
     return behavior
   }
 

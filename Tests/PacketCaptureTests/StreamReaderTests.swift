@@ -67,7 +67,7 @@ struct StreamReaderTests {
         let done = DispatchSemaphore(value: 0)
         func works() -> Bool {
           queue.async { done.signal() }
-          return done.wait(timeout: .now() + 20) == .success
+          return done.wait(timeout: .now() + 120) == .success
         }
         let reader = StreamReader(Recording(file), options: options, depth: depth, queue: queue)
         var batches = 0

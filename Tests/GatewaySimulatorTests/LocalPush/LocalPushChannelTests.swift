@@ -16,6 +16,13 @@ import Testing
 struct LocalPushChannelTests {
   private static let place = SimulatorOptions.Address(host: "127.0.0.1", port: 0)
 
+  /// A server that does nothing by itself within a test: no heartbeat comes between its messages, and none times out.
+  private static func quiet(control: SimulatorOptions.Address? = nil) -> LocalPushService {
+    var service = LocalPushService(notifications: place, control: control)
+    (service.heartbeat, service.requestTimeout) = (.seconds(600), .seconds(600))
+    return service
+  }
+
   /// A client in the hands of a test.
   private final class Speaker {
     let client: Client
@@ -65,7 +72,7 @@ struct LocalPushChannelTests {
     for order in MessageFraming.ByteOrder.allCases {
       let before = WallClock.system.nanoseconds()
       let ledger = try await Simulation.run {
-        $0.localPush = LocalPushService(notifications: Self.place, control: Self.place)
+        $0.localPush = Self.quiet(control: Self.place)
       } body: { simulation in
         let device = try Speaker(simulation.simulator.localPushNetworks.first?.address, order: order)
         try device.register(7)
@@ -108,7 +115,7 @@ struct LocalPushChannelTests {
   @Test("Bytes that are no message, and a first message that is no user, end their connection alone")
   func refused() async throws {
     let ledger = try await Simulation.run {
-      $0.localPush = LocalPushService(notifications: Self.place)
+      $0.localPush = Self.quiet()
     } body: { simulation in
       let device = try Speaker(simulation.simulator.localPushNetworks.first?.address)
       try device.register(7)
@@ -138,7 +145,7 @@ struct LocalPushChannelTests {
   @Test("Requests are acknowledged to the end of the server, which waits for what is under way")
   func end() async throws {
     let ledger = try await Simulation.run(endsAll: false) {
-      $0.localPush = LocalPushService(notifications: Self.place)
+      $0.localPush = Self.quiet()
     } body: { simulation in
       let device = try Speaker(simulation.simulator.localPushNetworks.first?.address)
       try device.register(7)
@@ -209,11 +216,13 @@ struct LocalPushChannelTests {
   func fleet(usesTLS: Bool) async throws {
     try await Self.secured(usesTLS) { serverTLS, clientTLS in
       let (fleet, ledger) = try await Simulation.run {
-        $0.localPush = LocalPushService(notifications: Self.place)
+        $0.localPush = Self.quiet()
         $0.localPush?.tls = serverTLS
       } body: { simulation in
         var plan = try Self.plan(simulation, count: 20)
         (plan.first, plan.threads, plan.verifiesName) = (100, 2, false)
+        plan.localPush?.silence = .seconds(600)
+        plan.localPush?.requestTimeout = .seconds(600)
         return try await Self.run(plan, tls: clientTLS) { runner in
           let areHere = await simulation.wait { $0.localPush?.here == 20 }
           #expect(areHere)
@@ -268,7 +277,7 @@ struct LocalPushChannelTests {
       $0.localPush?.heartbeat = .milliseconds(50)
     } body: { simulation in
       var plan = try Self.plan(simulation, count: 10)
-      plan.localPush?.silence = .seconds(2)
+      plan.localPush?.silence = .seconds(6)
       return try await Self.run(plan) { runner in
         let areHere = await simulation.wait { $0.localPush?.here == 10 }
         #expect(areHere)
@@ -518,7 +527,7 @@ struct LocalPushChannelTests {
       $0.localPush = Self.service()
     } body: { simulation in
       var plan = try Self.networkPlan(simulation, count: 40)
-      plan.presence.storms = [.init(time: .seconds(8), within: .milliseconds(300))]
+      plan.presence.storms = [.init(time: .seconds(12), within: .milliseconds(300))]
       expected = [Self.joins(plan, 1), Self.joins(plan, 2)]
       let (first, second) = (expected[0], expected[1])
       #expect(first != second)
@@ -550,7 +559,7 @@ struct LocalPushChannelTests {
       $0.localPush = Self.service()
     } body: { simulation in
       var plan = try Self.networkPlan(simulation, count: 40)
-      plan.presence.storms = [.init(time: .seconds(8), within: .milliseconds(300), network: "ship")]
+      plan.presence.storms = [.init(time: .seconds(12), within: .milliseconds(300), network: "ship")]
       let first = Self.joins(plan, 1)
       joined = first
       return try await Self.run(plan) { runner in

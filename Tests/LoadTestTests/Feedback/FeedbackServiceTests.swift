@@ -144,7 +144,8 @@ struct FeedbackServiceTests {
       case .reset:
         context.writeAndFlush(NIOAny(ByteBuffer(bytes: tuple + tuple.prefix(5))), promise: nil)
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: .milliseconds(20)) {
+        // Not before the client knows that it is connected.
+        context.eventLoop.scheduleTask(in: .seconds(2)) {
           _ = (bound.value.channel as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
             .map { bound.value.close(promise: nil) }
         }
@@ -179,7 +180,7 @@ struct FeedbackServiceTests {
     }
     let simulation = try await LoadSimulation()
     let plan = simulation.plan {
-      $0.count = 600
+      $0.count = 3_000
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
       var feedback = LoadPlan.Feedback()
       (feedback.service.host, feedback.service.port) = ("127.0.0.1", reserved.number)
@@ -193,7 +194,7 @@ struct FeedbackServiceTests {
     try await group.shutdownGracefully()
     let result = outcome.result(Environment())
     let feedback = try #require(result.feedback)
-    #expect(outcome.books.accepted == 600 && result.notifications.pruned == 0)
+    #expect(outcome.books.accepted == 3_000 && result.notifications.pruned == 0)
     #expect(feedback.listed == 0 && feedback.listedTokens == 0 && feedback.polls > 0)
     #expect(feedback.polls == feedback.complete + feedback.incomplete + feedback.failed)
     let reason = feedback.failures.keys.first ?? ""
@@ -240,7 +241,7 @@ struct FeedbackServiceTests {
     let simulation = try await LoadSimulation(tls: true)
     let service = other.plan().feedback?.service.port ?? 0
     let plan = simulation.plan {
-      $0.count = 600
+      $0.count = 3_000
       $0.pace = .scheduled(.constant(1_000), isPoisson: false)
       var feedback = LoadPlan.Feedback()
       (feedback.service.host, feedback.service.port) = ("127.0.0.1", service)
@@ -251,7 +252,7 @@ struct FeedbackServiceTests {
     expectBalance(outcome, await simulation.books())
     await other.stop()
     let feedback = try #require(outcome.result(Environment()).feedback)
-    #expect(outcome.books.accepted == 600 && feedback.failed == feedback.polls && feedback.polls > 0)
+    #expect(outcome.books.accepted == 3_000 && feedback.failed == feedback.polls && feedback.polls > 0)
     #expect(feedback.failures.keys.allSatisfy { $0.contains("certificate") }, "\(feedback.failures)")
   }
 }
