@@ -50,7 +50,7 @@ struct LoadLogTests {
       let load = try LoadProcess.start(
         simulator,
         [
-          "--stage", "1s:200/s", "--stage", "4s:200..600/s", "--connections", "2", "--log", "log.jsonl",
+          "--stage", "1s:200/s", "--stage", "10s:200..600/s", "--connections", "2", "--log", "log.jsonl",
           "--threshold", "rejected_rate<50%",
         ], in: command)
       let path = command.folder.appending(path: "log.jsonl").path
