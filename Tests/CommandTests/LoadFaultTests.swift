@@ -80,7 +80,7 @@ struct LoadFaultTests {
       #"written, not proven: without markers the fate of \d+ of \d+ notifications is unknown"#),
     // Ends of connections that the gateway has read.
     Fault("--shutdown-after 50"),
-    Fault("--lifetime 1s", "--rate 500/s --for 2s"),
+    Fault("--lifetime 3s", "--rate 500/s --for 5s"),
     Fault("--shutdown-after 0", brief + " --give-up 1s", 69, .failed, "nothing was proven accepted.*", refused),
     // Slow reading is waited for.
     Fault("--read-rate 200000"),
