@@ -70,7 +70,7 @@ struct LoadEndTests {
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--warm-up",
           "10m", "--threshold", "send_lag_p99<5s", "--output", "run.json",
-        ], in: command.folder)
+        ] + LoadProcess.patience, in: command.folder)
       #expect(simulator.hasReceived())
       load.send(SIGTERM)
       let outcome = try load.end()
@@ -142,7 +142,7 @@ struct LoadEndTests {
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "10", "--output",
           "run.json",
-        ], in: command.folder
+        ] + LoadProcess.patience, in: command.folder
       ).end()
       #expect(good.status == 0, "\(good.errors)")
       _ = try simulator.stop()
