@@ -16,17 +16,23 @@ until [[ -e $folder/ready ]]; do kill -0 "$simulator"; sleep 0.05; done
 gateway=$(sed -n 's/^gateway //p' "$folder/ready")
 control=$(sed -n 's/^control //p' "$folder/ready")
 
-# Your program: this one writes a notification for each token, and shows what the gateway answers.
-push() {
+# Your program: this one writes a notification for each token.
+frames() {
   local identifier=0 token
   for token; do
     identifier=$((identifier + 1))
     printf '01%08x7fffffff0020%s0019' $identifier "$token" | xxd -r -p
     printf '{"aps":{"alert":"Hello"}}'
   done > "$folder/frames"
-  (cat "$folder/frames"; sleep 1) | openssl s_client -quiet -no_ign_eof -connect "$gateway" -CAfile "$folder/ids/ca.pem" \
-    -cert "$folder/ids/com.example.app.pem" -key "$folder/ids/com.example.app.key" 2> /dev/null | xxd -p
 }
+session() {
+  openssl s_client -quiet "$@" -connect "$gateway" -CAfile "$folder/ids/ca.pem" \
+    -cert "$folder/ids/com.example.app.pem" -key "$folder/ids/com.example.app.key" 2> /dev/null
+}
+# A gateway that accepts everything answers nothing: the connection is left after a second.
+push() { frames "$@"; (cat "$folder/frames"; sleep 1) | session -no_ign_eof; }
+# It closes the connection after an answer, which this one waits for and shows.
+push_rejected() { frames "$@"; session -ign_eof < "$folder/frames" | xxd -p; }
 # Fails for problems: 408, it did not come in time.
 ask() { curl --silent --show-error --fail-with-body "$@"; }
 expect() {
@@ -42,7 +48,7 @@ expect "the alert arrives" "$(jq -r '.notifications[0].payload.aps.alert' "$fold
 
 ask -X POST "$control/reset"
 ask --json "{\"token\": \"$two\", \"status\": 8, \"times\": 1}" "$control/faults/rejections" > /dev/null
-expect "the gateway answers invalid token" "$(push "$one" "$two" "$three")" 080800000002
+expect "the gateway answers invalid token" "$(push_rejected "$one" "$two" "$three")" 080800000002
 ask "$control/notifications/wait?count=3&within_s=10" > "$folder/arrived.json"
 expect "what follows is discarded" "$(jq -r '[.notifications[].fate] | join(" ")' "$folder/arrived.json")" \
   "accepted rejected discarded"

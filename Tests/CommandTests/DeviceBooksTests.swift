@@ -124,21 +124,14 @@ struct DeviceBooksTests {
 
   // MARK: a capture of both sides
 
-  private static let tcpdump = "/usr/bin/tcpdump"
-
   @Test(
     "A capture of both sides has each notification twice: from the provider, and to its device",
-    .enabled(if: getuid() == 0 && FileManager.default.isExecutableFile(atPath: tcpdump), "tcpdump captures as root"),
-    arguments: [false, true])
+    .enabled(if: LoopbackCapture.isPossible, "needs root and dumpcap"), arguments: [false, true])
   func captured(tls: Bool) throws {
     try SimulatorProcess.inFolder { command in
       let gateway = try Gateway(["--seed", "7"] + (tls ? ["--keylog", "keys.log"] : ["--plain"]), in: command)
       let (provider, devices) = (gateway.process.gateway, gateway.devices)
-      let capture = try RunningProcess(
-        Self.tcpdump,
-        ["-i", "lo", "-Z", "root", "-U", "--immediate-mode", "-B", "16384", "-s", "0", "-w", "both.pcap"]
-          + ["tcp port \(provider) or tcp port \(devices)"], in: command.folder, name: "tcpdump")
-      #expect(waitUntil { capture.errors.contains("listening on") || !capture.isRunning })
+      let capture = try LoopbackCapture(ports: [provider, devices], file: "both.pcap", in: command)
       let fleet = try fleet(
         gateway, ["--count", "20"] + (tls ? ["--ca", "ids/ca.pem"] : ["--plain"]), in: command)
       #expect(waitUntil { gateway.process.metric("apnscope_devices_online") == 20 || !fleet.isRunning })
@@ -150,8 +143,7 @@ struct DeviceBooksTests {
       fleet.send(SIGTERM)
       #expect(try fleet.end().status == 0)
       let ledger = try gateway.process.stop()
-      capture.send(SIGINT)
-      #expect(try capture.end().status == 0)
+      try capture.end()
       let decoded = try command.run(
         ["decode", "--port", "\(provider)=gateway", "--port", "\(devices)=devices"]
           + (tls ? ["--keys", "keys.log"] : []) + ["both.pcap"])

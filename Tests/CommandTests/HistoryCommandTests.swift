@@ -15,7 +15,7 @@ struct HistoryCommandTests {
           [
             "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "\(number)00",
             "--history", "runs.sqlite", "--output", "\(number).json", "--label", "number=\(number)", "branch=main",
-          ], in: command.folder
+          ] + LoadProcess.patience, in: command.folder
         ).end()
         #expect(outcome.status == 0, "\(outcome.errors)")
       }

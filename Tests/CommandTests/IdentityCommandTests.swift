@@ -119,7 +119,7 @@ struct IdentityCommandTests {
         let load = try RunningProcess(
           Command.path,
           ["load", "--gateway", "127.0.0.1:\(simulator.gateway)", "--ca", "ids/ca.pem", "--count", "100", "--identity"]
-            + identity, in: command.folder
+            + identity + LoadProcess.patience, in: command.folder
         ).end()
         #expect(load.status == 0, "\(load.errors)")
         #expect(load.output.contains("100 = 100 accepted"))

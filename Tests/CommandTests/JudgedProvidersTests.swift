@@ -46,7 +46,7 @@ struct JudgedProvidersTests {
     try Command.inFolder { command in
       let simulator = try SimulatorProcess(
         [
-          "--plain", "--no-feedback", "--verdict", "--resend-within", "1s", "--until-idle", "3s", "--for", "5m",
+          "--plain", "--no-feedback", "--verdict", "--resend-within", "1s", "--until-idle", "6s", "--for", "5m",
           "--reject", "prefix=bb", "--expect", "lost<=0", "accepted_twice<=0",
         ], in: command)
       let provider = try RunningProcess(

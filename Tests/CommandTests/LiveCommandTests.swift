@@ -15,8 +15,11 @@ struct LiveCommandTests {
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: file.path)
   }
 
-  /// Waits for Ctrl-C, then ends as dumpcap does.
-  private static let waits = "trap 'exit 0' INT; while :; do sleep 0.05; done"
+  /// Does something and waits for Ctrl-C, then ends as dumpcap does. Ctrl-C may come with the last that was written, so
+  /// that it has to be known before.
+  private static func waits(after line: String = ":", end: String = "exit 0") -> String {
+    "trap '\(end)' INT\n\(line)\nwhile :; do sleep 0.05; done"
+  }
 
   /// The command with `bin` in front of the other programs.
   private func start(_ command: Command, _ arguments: [String]) throws -> RunningProcess {
@@ -30,7 +33,7 @@ struct LiveCommandTests {
   @Test("Records are there while the capture goes on, and Ctrl-C ends it with the summary")
   func interrupt() throws {
     try Command.inFolder { command in
-      try program(command, "cat '\(trace("plain-error.pcapng"))'\n\(Self.waits)")
+      try program(command, Self.waits(after: "cat '\(trace("plain-error.pcapng"))'"))
       let running = try start(command, ["decode", "-i", "eth0", "--filter", "tcp port 2195"])
       #expect(waitUntil { running.output.components(separatedBy: #""type":"notification""#).count == 67 })
       #expect(running.isRunning)
@@ -47,7 +50,7 @@ struct LiveCommandTests {
   @Test("SIGTERM and SIGHUP end a capture as Ctrl-C does", arguments: [SIGTERM, SIGHUP])
   func stops(signal: Int32) throws {
     try Command.inFolder { command in
-      try program(command, "echo $$ > process; cat '\(trace("plain-error.pcapng"))'\n\(Self.waits)")
+      try program(command, Self.waits(after: "echo $$ > process; cat '\(trace("plain-error.pcapng"))'"))
       let running = try start(command, ["decode", "-i", "eth0"])
       #expect(waitUntil { running.output.components(separatedBy: #""type":"notification""#).count == 67 })
       running.send(signal)
@@ -135,8 +138,7 @@ struct LiveCommandTests {
         name == "dumpcap"
         ? ("plain-error.pcapng", "cat statistics")
         : ("plain-error.pcap", "echo 1000 packets dropped by kernel >&2")
-      try program(
-        command, "cat '\(trace(file))'\ntrap '\(end); exit 0' INT; while :; do sleep 0.05; done", name: name)
+      try program(command, Self.waits(after: "cat '\(trace(file))'", end: "\(end); exit 0"), name: name)
       // Without the folders that have a dumpcap.
       let running = try RunningProcess(
         "/bin/bash",
@@ -216,7 +218,7 @@ struct LiveCommandTests {
     arguments: ["pcap", "pcapng"])
   func keeps(format: String) throws {
     try Command.inFolder { command in
-      try program(command, "cat '\(trace("plain-error.\(format)"))'\n\(Self.waits)")
+      try program(command, Self.waits(after: "cat '\(trace("plain-error.\(format)"))'"))
       let running = try start(
         command,
         ["decode", "--no-fates", "-i", "eth0", "--keep", "ring", "--keep-files", "1000", "--keep-size", "2KiB"])
@@ -249,7 +251,7 @@ struct LiveCommandTests {
   @Test("The ring has no more files than it may have, and the newest of the packets")
   func ring() throws {
     try Command.inFolder { command in
-      try program(command, "cat '\(trace("plain-error.pcapng"))'\n\(Self.waits)")
+      try program(command, Self.waits(after: "cat '\(trace("plain-error.pcapng"))'"))
       let running = try start(
         command,
         ["inspect", "-i", "eth0", "--keep", "ring", "--keep-files", "3", "--keep-size", "2KiB", "--every", "100ms"])
@@ -272,7 +274,7 @@ struct LiveCommandTests {
   @Test("A ring counts the files of earlier runs on its interface, and no others")
   func earlierRuns() throws {
     try Command.inFolder { command in
-      try program(command, "cat '\(trace("plain-error.pcapng"))'\n\(Self.waits)")
+      try program(command, Self.waits(after: "cat '\(trace("plain-error.pcapng"))'"))
       let others = ["ring/eth1-1500000000000-00001.pcapng", "ring/eth0-notes.txt", "ring/eth0.pcapng"]
       _ = try command.shell("mkdir ring; touch \(others.joined(separator: " "))")
       for _ in 0..<2 {
@@ -291,7 +293,7 @@ struct LiveCommandTests {
   func keepsSecrets() throws {
     try Command.inFolder { command in
       let name = "tls-late-error.pcap.gz"
-      try program(command, "gzip -dc '\(trace(name))'\n\(Self.waits)")
+      try program(command, Self.waits(after: "gzip -dc '\(trace(name))'"))
       let running = try start(
         command,
         [
@@ -313,7 +315,7 @@ struct LiveCommandTests {
   @Test("A ring that cannot be written is told before the capture begins")
   func unwritable() throws {
     try Command.inFolder { command in
-      try program(command, Self.waits)
+      try program(command, Self.waits())
       try command.write([], "ring")
       let outcome = try start(command, ["decode", "-i", "eth0", "--keep", "ring"]).end()
       #expect(outcome.status == 74 && outcome.output == "")
@@ -326,7 +328,7 @@ struct LiveCommandTests {
     .enabled(if: getuid() == 0, "needs root, to mount a small file system"))
   func fullDisk() throws {
     try Command.inFolder { command in
-      try program(command, "cat '\(trace("plain-error.pcapng"))'\n\(Self.waits)")
+      try program(command, Self.waits(after: "cat '\(trace("plain-error.pcapng"))'"))
       try FileManager.default.createDirectory(
         at: command.folder.appending(path: "ring"), withIntermediateDirectories: true)
       let running = try RunningProcess(

@@ -18,13 +18,13 @@ struct LoadEndTests {
         Command.path,
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(port)", "--rate", "500/s", "--for", "10m",
-          "--give-up", "500ms", "--output", "run.json",
+          "--give-up", "5s", "--output", "run.json",
         ], in: command.folder)
       #expect(simulator.hasReceived())
       try simulator.kill()
       let outcome = try load.end()
       #expect(outcome.status == 69)
-      let reason = "gave up: no connection could be established for 500 ms: Connection refused"
+      let reason = "gave up: no connection could be established for 5 s: Connection refused"
       #expect(outcome.errors.hasSuffix("apnscope: 127.0.0.1:\(port): \(reason)\n"), "\(outcome.errors)")
       #expect(outcome.output.contains("\n✗ \(reason)"))
       let result = try LoadProcess.result(in: command)
@@ -70,7 +70,7 @@ struct LoadEndTests {
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "500/s", "--warm-up",
           "10m", "--threshold", "send_lag_p99<5s", "--output", "run.json",
-        ], in: command.folder)
+        ] + LoadProcess.patience, in: command.folder)
       #expect(simulator.hasReceived())
       load.send(SIGTERM)
       let outcome = try load.end()
@@ -142,7 +142,7 @@ struct LoadEndTests {
         [
           "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "10", "--output",
           "run.json",
-        ], in: command.folder
+        ] + LoadProcess.patience, in: command.folder
       ).end()
       #expect(good.status == 0, "\(good.errors)")
       _ = try simulator.stop()

@@ -48,7 +48,7 @@ struct LoadVerdictTests {
         [
           "--plain", "--gateway", "127.0.0.1:\(simulator.gateway)", "--rate", "300/s", "--for", isKept ? "4s" : "2m",
           "--threshold", "unknown<1M", "rejected_rate<\(bound),abort",
-        ], in: command)
+        ] + LoadProcess.patience, in: command)
       _ = try simulator.stop()
       let threshold = try #require(result.verdict.thresholds.last)
       #expect(threshold.expression == "rejected_rate<\(bound)" && threshold.passed == isKept, "\(threshold)")

@@ -15,15 +15,19 @@ final class LoopbackCapture {
   private let folder: URL
   private let sentinel: UDPSocket
 
-  /// Returns when packets of this TCP port come to the file, which is of the older kind when it is called `.pcap`.
-  init(port: Int, file: String, in command: Command) throws {
+  convenience init(port: Int, file: String, in command: Command) throws {
+    try self.init(ports: [port], file: file, in: command)
+  }
+
+  /// Returns when packets of these TCP ports come to the file, which is of the older kind when it is called `.pcap`.
+  init(ports: [Int], file: String, in command: Command) throws {
     (self.file, folder) = (file, command.folder)
     sentinel = try UDPSocket()
+    let filter = (ports.map { "tcp port \($0)" } + ["udp port \(sentinel.port)"]).joined(separator: " or ")
     running = try RunningProcess(
       Self.program,
-      [
-        "-q", "-i", "lo", "-f", "tcp port \(port) or udp port \(sentinel.port)", "-B", "64", "-w", file,
-      ] + (file.hasSuffix(".pcap") ? ["-P"] : []), in: command.folder)
+      ["-q", "-i", "lo", "-f", filter, "-B", "64", "-w", file] + (file.hasSuffix(".pcap") ? ["-P"] : []),
+      in: command.folder)
     try waitForDatagram()
   }
 

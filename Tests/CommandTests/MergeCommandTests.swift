@@ -100,6 +100,8 @@ struct MergeCommandTests {
       #expect(hasBooks && long.isRunning, "\(long.errors)")
       long.send(SIGKILL)
       _ = try long.end()
+      // The gateway has read what was sent to it when it has seen every connection's end.
+      #expect(try waitUntil { try simulator.count(of: "closed") == simulator.count(of: "accepted") })
       let ledger = try simulator.stop()
       #expect(try names(in: command, "results") == ["1.json", "2.json.part"])
       try expectValid(file: "results/2.json.part", .result, in: command)

@@ -78,11 +78,18 @@ struct SimulateEndTests {
   @Test("--for ends it, and not before its time") func limit() throws {
     try SimulatorProcess.inFolder { command in
       let start = ContinuousClock.now
-      let simulator = try SimulatorProcess(["--plain", "--no-feedback", "--for", "200ms"], in: command)
+      // Not a SimulatorProcess, which looks for its ports while it runs: its time may be over before that.
+      let simulator = try RunningProcess(
+        Command.path,
+        [
+          "simulate", "--plain", "--gateway", "127.0.0.1:0", "--no-feedback", "--for", "200ms", "--ledger", "l.json",
+          "--log", "l.jsonl",
+        ], in: command.folder)
       let outcome = try simulator.end()
       #expect(outcome.status == 0)
+      #expect(outcome.output.contains("gateway 127.0.0.1:"))
       #expect(ContinuousClock.now - start >= .milliseconds(200))
-      #expect(try simulator.ledger().gateway.connections == 0)
+      #expect(try SimulatorProcess.ledger("l.json", log: "l.jsonl", in: command.folder).gateway.connections == 0)
     }
   }
 

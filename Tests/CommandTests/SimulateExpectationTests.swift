@@ -39,7 +39,7 @@ struct SimulateExpectationTests {
           "--until-idle", "5s", "--for", "60s", "--resend-within", "2s", "--reject", "every=500",
           "--records", "records.jsonl", "--expect", "lost<=0", "accepted_twice=0", "resend_max<30s", "received>=10000",
           "--junit", "out.xml",
-        ], load: ["--count", "10k", "--connections", "3"], in: command)
+        ], load: ["--count", "10k", "--connections", "3"] + LoadProcess.patience, in: command)
       #expect(simulator.status == 0 && load.status == 0, "\(simulator.output)\(simulator.errors)\(load.errors)")
       try expectValid(file: "sim.json", .ledger, in: command)
       let ledger = try Self.ledger(in: command)
@@ -93,7 +93,7 @@ struct SimulateExpectationTests {
     try Command.inFolder { command in
       let (simulator, load) = try Self.run(
         ["--until-idle", "4s", "--for", "60s", "--resend-within", "2s", "--reject", "every=5", "--expect", "lost<=0"],
-        load: ["--count", "25"], in: command)
+        load: ["--count", "25"] + LoadProcess.patience, in: command)
       #expect(load.status == 0, "\(load.errors)")
       #expect(simulator.status == 0, "\(simulator.output)\(simulator.errors)")
       #expect(simulator.output.contains("✓ lost<=0  (0)\n"), "\(simulator.output)")
@@ -106,7 +106,7 @@ struct SimulateExpectationTests {
       // Its last notification is rejected, and what was discarded with it is not sent again in time.
       let (simulator, _) = try Self.run(
         ["--until", "received>=3000", "--response-delay", "20s", "--reject", "every=1000", "--expect", "lost<=0"],
-        load: ["--count", "3k", "--for", "2s", "--drain", "1s"], in: command)
+        load: ["--count", "3k", "--for", "1m", "--drain", "10s"], in: command)
       #expect(simulator.status == 99, "\(simulator.errors)")
       #expect(simulator.output.contains("✗ lost<=0  ("), "\(simulator.output)")
       #expect(simulator.output.contains("may be after the recording ended"), "\(simulator.output)")
@@ -118,7 +118,7 @@ struct SimulateExpectationTests {
   func notReached() throws {
     try Command.inFolder { command in
       let (simulator, load) = try Self.run(
-        ["--until", "received>=5000", "--until-idle", "2s", "--junit", "out.xml"],
+        ["--until", "received>=5000", "--until-idle", "6s", "--junit", "out.xml"],
         load: ["--count", "1k", "--leave-unknown"],
         in: command)
       #expect(load.status == 0 && simulator.status == 99, "\(load.errors)\(simulator.errors)")

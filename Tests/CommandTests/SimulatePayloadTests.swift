@@ -11,7 +11,7 @@ struct SimulatePayloadTests {
       [
         "load", "--identity", "ids", "--gateway", "127.0.0.1:\(port)", "--count", "2k", "--connections", "1",
         "--markers", "off",
-      ] + arguments, in: command.folder
+      ] + arguments + LoadProcess.patience, in: command.folder
     ).end()
   }
 

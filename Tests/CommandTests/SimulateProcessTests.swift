@@ -56,7 +56,7 @@ struct SimulateProcessTests {
       let clients = try (1...Self.clientCount).map { _ in try PlainClient(simulator.gateway) }
       // The first of them are served, to the last that there is room for.
       #expect(try waitUntil { try simulator.count(of: "refused") == Self.clientCount - most })
-      #expect(try simulator.count(of: "accepted") == most)
+      #expect(try waitUntil { try simulator.count(of: "accepted") == most })
       for client in clients { client.close() }
       #expect(try waitUntil { try simulator.count(of: "closed") == most })
       simulator.send(SIGTERM)
@@ -149,9 +149,8 @@ struct SimulateProcessTests {
     try SimulatorProcess.inFolder { command in
       let simulator = try SimulatorProcess(
         ["--plain", "--no-feedback", "--max-memory", "64KiB", "--devices-uninstalled", "100%"], in: command)
-      let outcome = try command.run([
-        "load", "--plain", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "3000",
-      ])
+      let outcome = try command.run(
+        ["load", "--plain", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "3000"] + LoadProcess.patience)
       #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
       let ledger = try simulator.stop()
       #expect(ledger.devices.uninstalled == 3_000 && ledger.feedback.waiting == 0 && ledger.feedback.lost == 0)

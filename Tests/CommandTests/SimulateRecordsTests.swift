@@ -22,8 +22,10 @@ struct SimulateRecordsTests {
       let simulator = try SimulatorProcess(
         ["--records", "records.jsonl", "--devices-uninstalled", "1%", "--shutdown-after", "5000"], in: command)
       let load = try command.run(
-        "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--connections", "3", "--for", "1s",
-        "--count", "20k", "--faults", "missing-token=1e-3", "--output", "run.json")
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--connections", "3", "--count",
+          "20k", "--faults", "missing-token=1e-3", "--output", "run.json",
+        ] + LoadProcess.patience)
       #expect(load.status == 0, "\(load.errors)")
       let ledger = try simulator.stop()
       try expectValid(file: "records.jsonl", .records, in: command)
@@ -55,12 +57,16 @@ struct SimulateRecordsTests {
           "--devices-online-after", "300ms", "--max-stored", "500",
         ], in: command)
       let load = try command.run(
-        "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--connections", "3", "--count",
-        "10k", "--rate", "10k", "--tokens", "3000", "--expiration", "0", "--output", "run.json")
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--connections", "3", "--count",
+          "10k", "--rate", "10k", "--tokens", "3000", "--expiration", "0", "--output", "run.json",
+        ] + LoadProcess.patience)
       #expect(load.status == 0, "\(load.errors)")
       let other = try command.run(
-        "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "5k", "--tokens", "3000",
-        "--output", "other.json")
+        [
+          "load", "--identity", "ids", "--gateway", "127.0.0.1:\(simulator.gateway)", "--count", "5k", "--tokens",
+          "3000", "--output", "other.json",
+        ] + LoadProcess.patience)
       #expect(other.status == 0, "\(other.errors)")
       let ledger = try simulator.stop()
       try expectValid(file: "records.jsonl", .records, in: command)
@@ -182,7 +188,8 @@ struct SimulateRecordsTests {
       let port = try #require(process.output.firstMatch(of: line).flatMap { Int($0.output.1) })
       for _ in 0..<3 {
         let load = try command.run(
-          "load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "5k", "--output", "run.json")
+          ["load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "5k", "--output", "run.json"]
+            + LoadProcess.patience)
         #expect(load.status == 0, "\(load.errors)")
       }
       process.send(SIGTERM)
@@ -218,7 +225,8 @@ struct SimulateRecordsTests {
       #expect(waitUntil { process.output.contains(line) })
       let port = try #require(process.output.firstMatch(of: line).flatMap { Int($0.output.1) })
       let load = try command.run(
-        "load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "20k", "--output", "run.json")
+        ["load", "--plain", "--gateway", "127.0.0.1:\(port)", "--count", "20k", "--output", "run.json"]
+          + LoadProcess.patience)
       #expect(load.status == 0, "\(load.errors)")
       process.send(SIGTERM)
       let outcome = try process.end()

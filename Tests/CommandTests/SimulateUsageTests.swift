@@ -103,8 +103,10 @@ struct SimulateUsageTests {
       let simulator = try SimulatorProcess(["--plain", "--threads", "3"] + arguments, in: command)
       let tasks = URL(filePath: "/proc/\(simulator.identifier)/task")
       let policies = try FileManager.default.contentsOfDirectory(atPath: tasks.path()).compactMap { task -> Int? in
-        let stat = try String(contentsOf: tasks.appending(path: "\(task)/stat"), encoding: .utf8)
-        guard stat.contains("(NIO-ELT"), let end = stat.lastIndex(of: ")") else { return nil }
+        // A thread may have ended since they were listed.
+        guard let stat = try? String(contentsOf: tasks.appending(path: "\(task)/stat"), encoding: .utf8),
+          stat.contains("(NIO-ELT"), let end = stat.lastIndex(of: ")")
+        else { return nil }
         // What comes behind the name begins with field 3.
         let fields = stat[end...].split(separator: " ").dropFirst()
         return Int(fields[fields.startIndex + 38])

@@ -162,6 +162,11 @@ final class SimulatorProcess {
 
   /// The books, which balance.
   func ledger() throws -> Ledger {
+    try Self.ledger(ledgerFile, log: logFile, in: folder)
+  }
+
+  /// The books of any simulator, which balance.
+  static func ledger(_ ledgerFile: String, log logFile: String, in folder: URL) throws -> Ledger {
     let data = try Data(contentsOf: folder.appending(path: ledgerFile))
     expectValid([UInt8](data), .ledger, ledgerFile)
     if let events = try? Data(contentsOf: folder.appending(path: logFile)) {

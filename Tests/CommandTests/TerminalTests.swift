@@ -37,9 +37,9 @@ struct TerminalTests {
       try tmux("resize-window", "-t", "screen", "-x", "\(columns)", "-y", "60")
     }
 
-    /// Waits until the screen is as it should become, at most a minute.
+    /// Waits until the screen is as it should become, at most two minutes.
     func wait(until isThere: (String) -> Bool) throws -> String {
-      for _ in 0..<600 {
+      for _ in 0..<1_200 {
         let screen = try self.text()
         if isThere(screen) { return screen }
         Thread.sleep(forTimeInterval: 0.1)
@@ -47,7 +47,7 @@ struct TerminalTests {
       return try self.text()
     }
 
-    /// Waits until everything that the command writes is on the screen, at most a minute.
+    /// Waits until everything that the command writes is on the screen, at most two minutes.
     func waitForEnd() throws {
       let screen = try wait { $0.contains(Self.end) }
       try #require(screen.contains(Self.end), "\(screen)")
@@ -55,6 +55,9 @@ struct TerminalTests {
 
     func close() { _ = try? tmux("kill-server") }
   }
+
+  /// For loads, whose ends are waited for.
+  private static let patience = LoadProcess.patience.joined(separator: " ")
 
   private static func capture(_ name: String) -> String { Command.traces.appending(path: name).path }
 
@@ -87,24 +90,24 @@ struct TerminalTests {
       let port = simulator.gateway
       let screen = try Screen(
         command, columns: 120,
-        "'\(Command.path)' load --plain --gateway 127.0.0.1:\(port) --rate 1k/s -d 12s -c 2 2>&1")
+        "'\(Command.path)' load --plain --gateway 127.0.0.1:\(port) --rate 1k/s -d 25s -c 2 \(Self.patience) 2>&1")
       defer { screen.close() }
       func isWide(_ screen: String) -> Bool {
-        screen.contains(" of 12 s  measured") && screen.contains("accepted ") && screen.contains("connections 2")
+        screen.contains(" of 25 s  measured") && screen.contains("accepted ") && screen.contains("connections 2")
       }
       let wide = try screen.wait(until: isWide)
       #expect(isWide(wide), "\(wide)")
       try screen.resize(to: 60)
       // The line of before is wrapped by the terminal; the next one is written for the new width.
       func isNarrow(_ screen: String) -> Bool {
-        let line = screen.split(separator: "\n").last { $0.contains(" of 12 s") }
+        let line = screen.split(separator: "\n").last { $0.contains(" of 25 s") }
         return line.map { $0.count < 60 && $0.contains("errors 0") && !$0.contains("connections") } ?? false
       }
       let narrow = try screen.wait(until: isNarrow)
       #expect(isNarrow(narrow), "\(narrow)")
       try screen.waitForEnd()
       let end = try screen.text()
-      #expect(!end.contains(" of 12 s  ") && end.contains("notifications  12,000 = 12,000"), "\(end)")
+      #expect(!end.contains(" of 25 s  ") && end.contains("notifications  25,000 = 25,000"), "\(end)")
     }
   }
 
@@ -115,10 +118,10 @@ struct TerminalTests {
       defer { _ = try? simulator.stop() }
       let screen = try Screen(
         command, columns: 60,
-        "echo before; '\(Command.path)' load --plain --gateway 127.0.0.1:\(simulator.gateway) -r 1k/s -d 8s --screen 2>&1"
-      )
+        "echo before; '\(Command.path)' load --plain --gateway 127.0.0.1:\(simulator.gateway) -r 1k/s -d 20s --screen "
+          + "\(Self.patience) 2>&1")
       defer { screen.close() }
-      let shown = try screen.wait { $0.contains(" of 8 s") && $0.contains("Ctrl-C ends") }
+      let shown = try screen.wait { $0.contains(" of 20 s") && $0.contains("Ctrl-C ends") }
       #expect(!shown.contains("before") && shown.contains("Ctrl-C ends"), "\(shown)")
       for name in ["asked", "written", "accepted", "errors", "connections", "lag p99", "processor"] {
         let row = try #require(shown.split(separator: "\n").first { $0.hasPrefix(name) }, "\(name)")
@@ -126,7 +129,7 @@ struct TerminalTests {
       }
       try screen.waitForEnd()
       let end = try screen.text()
-      #expect(end.hasPrefix("before\n") && end.contains("notifications  8,000 = 8,000"), "\(end)")
+      #expect(end.hasPrefix("before\n") && end.contains("notifications  20,000 = 20,000"), "\(end)")
       #expect(!end.contains("Ctrl-C ends"))
     }
   }

@@ -243,6 +243,13 @@ struct HelpTests {
           .replacingOccurrences(of: "--for 10s", with: "--for 1s")
           .replacingOccurrences(of: "every=5000", with: "every=2000")
       }
+      // The load is typed when the gateway says that it listens.
+      let place = try #require(session.firstIndex { $0.contains("simulate ") })
+      try #require(session[place].hasSuffix("&"))
+      session[place] = """
+        \(session[place].dropLast())> gateway.txt &
+        for ((tenths = 0; tenths < 600; tenths++)); do grep -qs '^gateway ' gateway.txt && break; sleep 0.1; done
+        """
       let port = Int.random(in: 20_000..<30_000)
       let outcome = try command.shell(
         """

@@ -232,9 +232,9 @@ struct Demo {
     return unsafe stat(file, &status) == 0 ? Int(status.st_size) : 0
   }
 
-  /// Waits up to ten seconds until something is so, while the process runs.
+  /// Waits up to a minute until something is so, while the process runs.
   private func waits(for isSo: () -> Bool, of process: DemoProcess) throws -> Bool {
-    let end = ContinuousClock.now + .seconds(10)
+    let end = ContinuousClock.now + .seconds(60)
     while ContinuousClock.now < end {
       if Interrupt.isRequested { throw End.interrupted }
       if isSo() { return true }

@@ -36,16 +36,20 @@ gateway=$!
 dumpcap -q -i lo -f 'tcp port 443 or udp port 9' -w run.pcapng 2> dumpcap.log &
 capture=$!
 trap 'kill $gateway $capture 2> /dev/null || true' EXIT
-for ((tenths = 0; tenths < 200; tenths++)); do
+for ((tenths = 0; ; tenths++)); do
   [[ -s ready && -s run.pcapng ]] && break
   kill -0 $gateway && kill -0 $capture
+  if ((tenths == 1200)); then
+    echo "gateway or capture is not ready: $(cat simulate.log dumpcap.log)" >&2
+    exit 1
+  fi
   sleep 0.1
 done
 
 export SSL_CERT_FILE=$PWD/ids/ca.pem
 python=("$clients/apns_providers.py" "$client" --count "$count" --patience "$patience" --ca ids/ca.pem)
 token=(--key "AuthKey_$key.p8" --key-id "$key" --team-id "$team")
-run() { timeout 100 "$@" > said.json 2> client.log; }
+run() { timeout 220 "$@" > said.json 2> client.log; }
 case $client in
   node) run node "$clients/apns_node.mjs" "$count" ids/ca.pem authorization ;;
   java) run java "$clients/ApnsJava.java" "$count" ids/ca.pem authorization ;;
@@ -56,7 +60,7 @@ esac
 kill -TERM $gateway
 wait $gateway
 # Packets are written in blocks: the last one is known by its words.
-for ((tenths = 0; tenths < 100; tenths++)); do
+for ((tenths = 0; tenths < 1200; tenths++)); do
   printf 'the recording ends here' > /dev/udp/127.0.0.1/9
   ! grep -qa 'the recording ends here' run.pcapng || break
   sleep 0.1

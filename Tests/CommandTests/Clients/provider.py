@@ -31,7 +31,7 @@ def connect(options):
         version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[options.version]
         context.minimum_version = context.maximum_version = version
     plain = socket.socket()
-    plain.settimeout(30)
+    plain.settimeout(150)
     if options.receive_buffer:
         plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, options.receive_buffer)
     plain.connect(("127.0.0.1", options.port))
