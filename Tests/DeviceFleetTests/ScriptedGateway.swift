@@ -68,7 +68,7 @@ final class ScriptedGateway: Sendable {
   /// Ends when its books are as they should become, at most two minutes later: what its devices wrote last may still be
   /// under way when they have ended.
   func end(after isReady: (Books) -> Bool = { _ in true }) async throws {
-    for _ in 0..<12_000 where !books.withLock(isReady) { try await Task.sleep(for: .milliseconds(10)) }
+    for _ in 0..<12_000 where !books.withLock({ isReady($0) }) { try await Task.sleep(for: .milliseconds(10)) }
     try await channel.close()
     try await group.shutdownGracefully()
   }

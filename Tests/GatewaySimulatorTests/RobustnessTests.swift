@@ -143,12 +143,12 @@ struct RobustnessTests {
     "stop() while senders send: the books are what the answers say", .timeLimit(.minutes(5)), arguments: [false, true])
   func stopUnderLoad(tls: Bool) async throws {
     let (proven, ledger) = try await Simulation.run(tls: tls) { simulation in
-      let clients = try (0..<4).map { _ in try simulation.client() }
-      // Each has sent something, so each is answered at the end.
-      for client in clients { try client.send(frames(1...50)) }
-      #expect(await simulation.wait { $0.gateway.accepted == 200 })
+      let barrier = Barrier()
       return try await withThrowingTaskGroup { senders in
-        for client in clients { senders.addTask { try Self.sendUntilAnswered(client, from: 51) } }
+        for _ in 0..<4 { senders.addTask { try Self.sendUntilAnswered(simulation.client(), barrier) } }
+        // The gateway has read from each, so each is answered at the end.
+        #expect(await simulation.wait { $0.gateway.accepted == 200 })
+        barrier.open()
         #expect(await simulation.wait { $0.gateway.accepted > 20_000 })
         let ledger = await simulation.stop()
         #expect(ledger.gateway.binary.errorResponses == ["10": 4])
@@ -160,10 +160,21 @@ struct RobustnessTests {
     #expect(ledger.connections.map(\.end) == [.shutdown, .shutdown, .shutdown, .shutdown])
   }
 
-  /// Sends notifications of consecutive identifiers and returns that in the error response that ends it.
-  private static func sendUntilAnswered(_ client: Client, from first: UInt32) throws -> Int {
-    var next = first
+  private final class Barrier: Sendable {
+    private let state = Atomic(false)
+    var isOpen: Bool { state.load(ordering: .relaxed) }
+    func open() { state.store(true, ordering: .relaxed) }
+  }
+
+  /// Sends notifications 1, 2, … and returns the identifier in the error response that ends that. Those behind the first
+  /// 50 wait for the barrier.
+  private static func sendUntilAnswered(_ client: Client, _ barrier: Barrier) throws -> Int {
+    var next: UInt32 = 1
     while !client.isReadable {
+      if next > 1, !barrier.isOpen {
+        usleep(1_000)
+        continue
+      }
       try client.send(frames(next...next + 49))
       next += 50
     }
