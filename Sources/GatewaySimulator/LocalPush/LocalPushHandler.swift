@@ -5,7 +5,7 @@ import NIOCore
 import TLSTransport
 
 /// A device's connection to the server of local push.
-final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
+final class LocalPushHandler: ChannelInboundHandler, MessageConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -18,8 +18,8 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
     case closed
   }
 
-  private let shared: SimulatorContext
-  private let loopState: EventLoopState
+  let shared: SimulatorContext
+  let loopState: EventLoopState
   private let center: LocalPushCenter
   private let channel: LocalPushChannel
   private let usesTLS: Bool
@@ -27,14 +27,12 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
   var context: ChannelHandlerContext?
   private var phase = Phase.handshake
   private var framing: MessageFraming
-  /// The beginning of a message.
-  private var pending: [UInt8] = []
-  private var held = HeldMemory()
+  var pending: [UInt8] = []
+  var held = HeldMemory()
   private let opened: NIODeadline
-  private var lastRead: NIODeadline
+  var lastRead: NIODeadline
   private var hasUnflushed = false
-  /// Since when the peer reads less than is written; `nil`: it keeps up.
-  private var unwritableSince: NIODeadline?
+  var unwritableSince: NIODeadline?
 
   init(
     _ shared: SimulatorContext, _ loopState: EventLoopState, _ center: LocalPushCenter, _ service: LocalPushService,
@@ -132,26 +130,10 @@ final class LocalPushHandler: ChannelInboundHandler, WatchedConnection {
     }
   }
 
-  /// Keeps the beginning of a message; a large one counts for the limit of memory.
-  private func keep(_ bytes: [UInt8]) {
-    pending = bytes
-    if !held.change(to: pending.count > 1_024 ? pending.capacity : 0, of: shared.memory) {
-      context?.close(promise: nil)
-    }
-  }
-
   // MARK: writing
 
   /// How long a peer may not read: what it does not acknowledge has timed out by then.
   private let unwritableLimit: TimeAmount
-
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    let keepsUp = context.channel.isWritable
-    unwritableSince = keepsUp ? nil : unwritableSince ?? loopState.loop.now
-    if keepsUp { lastRead = loopState.loop.now }
-    read(keepsUp, context)
-    context.fireChannelWritabilityChanged()
-  }
 
   /// Carries out an order; `flush` sends what it has written.
   func take(_ order: LocalPushServer.Order) {

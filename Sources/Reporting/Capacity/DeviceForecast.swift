@@ -49,10 +49,7 @@ public struct MeasuredFleet: Sendable, Equatable, Codable {
     if result.interrupted { remarks.append("somebody ended the run before its end") }
     let missing = result.missingSegments
     if !missing.isEmpty { remarks.append("segments are missing: \(missing.joined(separator: ", "))") }
-    if !result.faults.isEmpty {
-      let names = result.faults.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
-      remarks.append("the gateway made errors: \(names.joined(separator: ", "))")
-    }
+    if !result.faults.isEmpty { remarks.append("the gateway made errors: \(listed(result.faults))") }
     for (cause, count) in [(FleetResult.Connections.Cause.refused, "refused"), (.peerRst, "reset by the gateway")]
       .map({ ($0.1, result.connections.closed[$0.0, default: 0]) }) where count > 0
     {

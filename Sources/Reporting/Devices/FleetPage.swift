@@ -83,8 +83,7 @@ public struct FleetPage: Sendable {
     if result.devices.everOnline == 0 { return (.bad, "No device was ever online: nothing was measured.") }
     if books?.agree == false { return (.bad, "The books of both sides disagree.") }
     if !result.faults.isEmpty {
-      let names = result.faults.sorted { $0.key < $1.key }.map { "\(grouped($0.value)) \($0.key)" }
-      return (.bad, "The gateway made errors: \(names.joined(separator: ", ")).")
+      return (.bad, "The gateway made errors: \(listed(result.faults)).")
     }
     if result.notifications.received == 0 { return (.warning, "No notification came.") }
     var sentences = ["\(counted(result.notifications.received, "notification")) came, each once."]

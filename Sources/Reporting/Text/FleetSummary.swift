@@ -116,11 +116,10 @@ package struct FleetSummary: Sendable {
   }
 
   /// Counts with their names, the highest first.
-  package static func list(_ counts: [String: Int], in opening: String = "", _ closing: String = "") -> String {
+  private static func list(_ counts: [String: Int], in opening: String = "", _ closing: String = "") -> String {
     let positive = counts.filter { $0.value > 0 }
     if positive.isEmpty { return opening.isEmpty ? "-" : "" }
-    let names = positive.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\(grouped($0.value)) \($0.key)" }
-    return opening + names.joined(separator: ", ") + closing
+    return opening + listed(positive) + closing
   }
 
   private static func row(_ name: String, _ cells: [String]) -> String {

@@ -4,6 +4,12 @@ import Measurement
 /// A whole number with thousands separated: 4,608,727.
 package func grouped(_ value: Int) -> String { GroupedNumber.text(value) }
 
+/// Counts with their names, the highest first: `1,200 closed, 7 reset`.
+package func listed(_ counts: [String: Int]) -> String {
+  counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\(grouped($0.value)) \($0.key)" }
+    .joined(separator: ", ")
+}
+
 func grouped(_ value: Double) -> String {
   guard abs(value) < 9e15 else { return "\(value)" }
   return grouped(Int(value.rounded()))

@@ -35,12 +35,8 @@ package struct SimulatorSummary: Sendable {
     if let served = ledger.localPush { deviceChannel += Self.text(served) }
     var payloads = ""
     if let judged = ledger.payloads, !judged.kinds.isEmpty {
-      func list(_ counts: [String: Int]) -> String {
-        counts.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.map { "\(grouped($0.value)) \($0.key)" }
-          .joined(separator: ", ")
-      }
       payloads =
-        "payloads       \(list(judged.kinds)); rules broken: \(judged.lint.isEmpty ? "none" : list(judged.lint))\n"
+        "payloads       \(listed(judged.kinds)); rules broken: \(judged.lint.isEmpty ? "none" : listed(judged.lint))\n"
     }
     var records = ""
     if let written = ledger.records {

@@ -59,7 +59,7 @@ struct DevicesRun {
         complain("does not hold: \(invariant.name) (\(invariant.detail))")
       }
       if status == ExitStatus.protocolError {
-        complain("the gateway made errors: \(FleetSummary.list(result.faults))")
+        complain("the gateway made errors: \(listed(result.faults))")
       }
       if status == ExitStatus.unavailable {
         complain("\(plan.gateway.host):\(plan.gateway.port): \(result.warnings.first ?? "")")

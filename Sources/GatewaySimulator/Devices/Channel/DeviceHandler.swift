@@ -5,7 +5,7 @@ import NIOCore
 import TLSTransport
 
 /// A device's connection to the gateway.
-final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
+final class DeviceHandler: ChannelInboundHandler, MessageConnection {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
@@ -16,21 +16,19 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
     case closed
   }
 
-  private let shared: SimulatorContext
-  private let loopState: EventLoopState
+  let shared: SimulatorContext
+  let loopState: EventLoopState
   private let directory: DeviceDirectory
   private let link: RegisteredApp.Link
   var context: ChannelHandlerContext?
   private var phase = Phase.handshake
   private var framing: MessageFraming
-  /// The beginning of a message.
-  private var pending: [UInt8] = []
-  private var held = HeldMemory()
+  var pending: [UInt8] = []
+  var held = HeldMemory()
   private var openedTick: NIODeadline
-  private var lastRead: NIODeadline
+  var lastRead: NIODeadline
   private var hasUnflushed = false
-  /// Since when the device reads less than is written; `nil`: it keeps up.
-  private var unwritableSince: NIODeadline?
+  var unwritableSince: NIODeadline?
 
   init(
     _ shared: SimulatorContext, _ loopState: EventLoopState, _ directory: DeviceDirectory, longestMessage: Int,
@@ -110,13 +108,6 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
     return start
   }
 
-  /// Keeps the beginning of a message; a large one counts for the limit of memory.
-  private func keep(_ bytes: [UInt8]) {
-    pending = bytes
-    let isLong = pending.count > 1_024
-    if !held.change(to: isLong ? pending.capacity : 0, of: shared.memory) { context?.close(promise: nil) }
-  }
-
   private func take(_ message: DeviceMessage) throws(MessageError) {
     switch message {
     case .register(let registration): register(registration)
@@ -182,14 +173,6 @@ final class DeviceHandler: ChannelInboundHandler, WatchedConnection {
     hasUnflushed = true
     // The device is connected elsewhere.
     if case .refused(.replaced, _) = message { end() }
-  }
-
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    let keepsUp = context.channel.isWritable
-    unwritableSince = keepsUp ? nil : unwritableSince ?? loopState.loop.now
-    if keepsUp { lastRead = loopState.loop.now }
-    read(keepsUp, context)
-    context.fireChannelWritabilityChanged()
   }
 
   func flush() {
