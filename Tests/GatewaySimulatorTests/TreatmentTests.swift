@@ -314,6 +314,8 @@ struct AdmissionTests {
   func frameMemory() async throws {
     let (_, ledger) = try await Simulation.run {
       $0.maximumMemory = 400 << 10
+      // One loop reads a connection before it accepts the next; two may not, and the oldest is who was read first.
+      $0.threads = 1
     } body: { simulation in
       // 02 | length u32 | items: a buffer of 128 KiB holds it.
       let half: [UInt8] = [2, 0, 1, 0xff, 0] + Array(repeating: 0, count: 100_000)
@@ -322,8 +324,6 @@ struct AdmissionTests {
         let client = try simulation.client()
         _ = client.sendSome(half)
         hanging.append(client)
-        // Which one is the oldest is in the order of reading, on two loops.
-        #expect(await simulation.wait { $0.gateway.bytes == number * half.count })
         // Three of them fit.
         #expect(await simulation.wait { $0.gateway.binary.incomplete == max(0, number - 3) })
         #expect(await simulation.wait { _ in await simulation.openConnections().gateway == min(number, 3) })
