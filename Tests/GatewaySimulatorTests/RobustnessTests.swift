@@ -183,6 +183,25 @@ struct RobustnessTests {
     return Int(try ErrorResponse(parsing: answer.rawBytes, at: &offset).identifier)
   }
 
+  @Test("stop() counts what comes within the time for that, however long it is")
+  func stopLingers() async throws {
+    let (_, ledger) = try await Simulation.run(endsAll: false) {
+      $0.linger = .seconds(120)
+    } body: { simulation in
+      let client = try simulation.client()
+      try client.send(frame(1))
+      #expect(await simulation.wait { $0.gateway.accepted == 1 })
+      let ending = Task { await simulation.simulator.stop() }
+      #expect(try client.receive() == response(.shutdown, 1))
+      // More than the default.
+      try await Task.sleep(for: .seconds(6))
+      try client.send(frame(2))
+      client.close()
+      _ = await ending.value
+    }
+    #expect(ledger.gateway.accepted == 1 && ledger.gateway.discarded == 1)
+  }
+
   @Test("stop() ends connections in every state", .timeLimit(.minutes(5)), arguments: [false, true])
   func stopInEveryState(tls: Bool) async throws {
     let list = try FeedbackList(path: nil)

@@ -36,16 +36,7 @@ struct LocalPushServer: Sendable {
   /// Where a message for a user comes from.
   enum Source: String, Sendable, CaseIterable { case device, control, file, rate }
 
-  /// The outcome of a message, as far as it is known at once.
-  enum Outcome: String, Sendable, CaseIterable {
-    case sent
-    /// The user has no connection of the channel.
-    case absent
-    /// Too many requests on the connection are not acknowledged.
-    case overloaded
-    /// The connection has fallen silent.
-    case silenced
-  }
+  typealias Outcome = Simulator.LocalPushOutcome
 
   /// Why a connection is closed.
   enum Refusal: String, Sendable, CaseIterable {

@@ -91,8 +91,7 @@ extension Simulator {
     case .user, .heartbeat, .directory, .other: return nil
     }
     let now = shared.wallClock.nanoseconds()
-    let outcome = shared.localPush?.use { $0.offer(content, from: .control, now: now) }
-    return outcome.flatMap { LocalPushOutcome(rawValue: $0.rawValue) }
+    return shared.localPush?.use { $0.offer(content, from: .control, now: now) }
   }
 
   /// Has a message for a user of local push, or for everybody on a network at the moment. O(users) for a network.
@@ -101,13 +100,10 @@ extension Simulator {
   public func offerLocalPush(_ message: LocalPushOffer) -> LocalPushOutcomes? {
     let now = shared.wallClock.nanoseconds()
     guard let center = shared.localPush else { return nil }
-    let offered: [LocalPushServer.Outcome]? = center.use { $0.offer(message, from: .control, now: now) }
+    let offered: [LocalPushOutcome]? = center.use { $0.offer(message, from: .control, now: now) }
     guard let offered else { return nil }
     var result = LocalPushOutcomes(receivers: offered.count)
-    for outcome in offered {
-      guard let known = LocalPushOutcome(rawValue: outcome.rawValue) else { continue }
-      result.outcomes[known, default: 0] += 1
-    }
+    for outcome in offered { result.outcomes[outcome, default: 0] += 1 }
     if offered.isEmpty { result.outcomes = [.absent: 1] }
     return result
   }
@@ -159,18 +155,13 @@ extension Simulator {
     shared.localPush?.use { $0.silence(share, now: now) }
   }
 
-  /// Ends all connections of local push or of a network, or lets them be silent, and listens again after a pause. Returns when it listens; at once
-  /// where a restart is under way already, there is no such network, or the simulator ends.
+  /// Ends all connections of local push or of a network, or lets them be silent, and listens again after a pause. Returns
+  /// when it listens; at once where a restart is under way already, there is no such network, or the simulator ends.
   ///
   /// - Throws: a `SimulatorError` when a port cannot be had again; what has ended stays so.
   public func restartLocalPush(_ outage: LocalPushFaults.Outage) async throws(SimulatorError) {
     guard let concerned = concerned(by: outage), let ports = take(concerned) else { return }
     try await restart(ports, concerned, outage)
-  }
-
-  /// As above, of the whole server.
-  public func restartLocalPush(pause: Duration) async throws(SimulatorError) {
-    try await restartLocalPush(.init(pause: pause))
   }
 
   /// Begins a restart, and returns at once; where one is under way, that goes on instead. A port that cannot be had again is

@@ -259,7 +259,7 @@ struct LocalPushChannelTests {
       try await Self.run(try Self.plan(simulation, count: 20)) { runner in
         var areHere = await simulation.wait { $0.localPush?.here == 20 }
         #expect(areHere)
-        try await simulation.simulator.restartLocalPush(pause: .milliseconds(100))
+        try await simulation.simulator.restartLocalPush(.init(pause: .milliseconds(100)))
         areHere = await simulation.wait { $0.localPush?.here == 20 && $0.localPush?.registered["notification"] == 40 }
         #expect(areHere)
       }
@@ -666,7 +666,7 @@ struct LocalPushChannelTests {
       let isAway = await simulation.wait { $0.localPush?.networks["ship"]?.restarts == 1 }
       #expect(isAway && simulator.localPushStates.map(\.listens) == [false, true])
       #expect(throws: (any Error).self) { try Speaker(simulator.localPushNetworks[0].address).register(1) }
-      try await simulator.restartLocalPush(pause: .zero)
+      try await simulator.restartLocalPush(.init(pause: .zero))
       #expect(simulator.localPushStates.map(\.listens) == [false, true])
       let sailor = try Speaker(simulator.localPushNetworks[1].address)
       try sailor.register(1)
