@@ -115,7 +115,7 @@ public struct Expectation: Sendable, Equatable {
   private static let verdicts: [String: Metric] = {
     var metrics: [String: Metric] = [
       "notifications": Metric { observed($0.stories.total, $0) },
-      "lost": Metric { uncertain($0.stories.lost, mayBe: $0.stories.notSeenAgain.sum, $0) },
+      "lost": Metric { uncertain($0.stories.lost, mayBe: $0.mayBeLost - $0.stories.lost, $0) },
       "accepted_twice": Metric { uncertain($0.stories.acceptedTwice, mayBe: $0.stories.open, $0) },
       "expired": Metric { uncertain($0.stories.expired, mayBe: $0.stories.open, $0) },
       "recovered": Metric { uncertain($0.stories.recovered, mayBe: $0.stories.open, $0) },

@@ -78,8 +78,11 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
 
   package init() {}
 
-  /// The number of notifications that may be lost: discarded, and not seen again.
-  public var mayBeLost: Int { stories.lost + stories.notSeenAgain.sum }
+  /// The number of notifications that may be lost: discarded and not seen again, or with no sending whose fate is known.
+  public var mayBeLost: Int {
+    let reasons = stories.openReasons
+    return stories.lost + stories.notSeenAgain.sum + (reasons[.unanswered] ?? 0) + (reasons[.unknownFate] ?? 0)
+  }
 }
 
 extension ProviderVerdict {

@@ -155,12 +155,18 @@ public struct ProviderPage: Sendable {
     if stories.lost > 0 {
       parts.append("\(grouped(stories.lost)) of \(grouped(stories.total)) notifications are lost for good")
     }
-    let maybe = verdict.mayBeLost - stories.lost
-    if maybe > 0 {
+    let hidden = stories.notSeenAgain.sum
+    if hidden > 0 {
       let who =
         stories.lost > 0
-        ? "\(grouped(maybe)) may be" : "\(grouped(maybe)) of \(grouped(stories.total)) notifications may be lost"
+        ? "\(grouped(hidden)) may be" : "\(grouped(hidden)) of \(grouped(stories.total)) notifications may be lost"
       parts.append("\(who), unless they were sent again where the gateway does not see it: \(stories.whereNotSeen)")
+    }
+    let unanswered = verdict.mayBeLost - stories.lost - hidden
+    if unanswered > 0 {
+      parts.append(
+        "\(grouped(unanswered)) of \(grouped(stories.total)) notifications may be lost: nothing tells whether they were accepted"
+      )
     }
     if stories.acceptedTwice > 0 { parts.append("\(grouped(stories.acceptedTwice)) were accepted twice") }
     // Of those that were left out nothing is known.
