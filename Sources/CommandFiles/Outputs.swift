@@ -65,6 +65,13 @@ package final class TextOutput {
 
   package func say(_ line: String) { _ = write(Array((line + "\n").utf8).rawBytes) }
 
-  /// Like `Outputs.check()`.
-  package func check() throws(FileFailure) { try outputs.check() }
+  /// Throws when something could not be written. A reader that has gone wants no more of the text, and what was done
+  /// besides has its own exit status.
+  package func check() throws(FileFailure) {
+    do throws(FileFailure) {
+      try outputs.check()
+    } catch {
+      if error.kind != .readerGone { throw error }
+    }
+  }
 }

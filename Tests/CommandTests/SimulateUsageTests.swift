@@ -250,6 +250,10 @@ struct SimulateUsageTests {
       )
       #expect(outcome.output == "0\n")
       #expect(try command.read("l.json").hasSuffix("}\n"))
+      let failed = try command.shell(
+        #""$apnscope" simulate --plain --gateway 127.0.0.1:0 --no-feedback --for 100ms --expect 'received>=1' | true; echo "${PIPESTATUS[0]}""#
+      )
+      #expect(failed.output == "99\n", "what was expected fails, whoever reads that")
     }
   }
 }

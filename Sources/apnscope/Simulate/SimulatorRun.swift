@@ -98,7 +98,6 @@ struct SimulatorRun {
     try junit?.check()
     try ready?.check()
     if hasLostFailures || !problems.isEmpty { throw ExitStatus.inputOutput }
-    // Last, because a closed standard output ends this without an error.
     try output.check()
     if ledger.expectations?.contains(where: { !$0.passed }) == true { throw ExitStatus.thresholdFailed }
   }
