@@ -99,8 +99,9 @@ extension Simulator {
   ///   `SimulatorOptions.maximumChangedDevices`.
   public func setDevices(_ devices: [(token: [UInt8], device: Device?)]) async throws(SimulatorError) {
     let most = shared.options.maximumChangedDevices
+    let now = shared.milliseconds
     try changeConduct { (_, population) throws(SimulatorError) in
-      for (token, device) in devices { population.change(token.rawBytes, to: device) }
+      for (token, device) in devices { population.change(token.rawBytes, to: device, at: now) }
       guard population.changedCount <= most else { throw SimulatorError("more than \(most) devices would be changed") }
     }
     await adopt()

@@ -49,6 +49,17 @@ public enum Rule: Error, Sendable, Hashable, CaseIterable, CustomStringConvertib
   case pseudoFieldMissing, pseudoFieldRepeated, pseudoFieldInTrailers, pathForm, connectFields, statusMissing
   case contentLength
 
+  /// Whether a request or an answer that breaks it is malformed (RFC 9113 8.1.1).
+  package var isOfMessages: Bool {
+    switch self {
+    case .fieldNameCharacter, .fieldValueCharacter, .connectionField, .pseudoFieldOrder, .pseudoFieldUnknown,
+      .pseudoFieldMissing, .pseudoFieldRepeated, .pseudoFieldInTrailers, .pathForm, .connectFields, .statusMissing,
+      .contentLength:
+      true
+    default: false
+    }
+  }
+
   /// Whether a block that breaks it cannot be decoded to its end, so that entries of the table are lost.
   var losesTable: Bool { entry.code == .compressionError && self != .sizeUpdateMissing }
 

@@ -64,6 +64,9 @@ final class MadeUpSenders {
   /// In nanoseconds since 1970.
   var now: Int64 { Self.beginning + Int64(tape.loop.now.uptimeNanoseconds) }
 
+  /// A sender has broken a rule of a connection: the gateway reads nothing behind it.
+  private(set) var hasBrokenConnection = false
+
   private let tape = Tape()
   private let kept = Kept()
   private var random: SeededGenerator
@@ -95,8 +98,10 @@ final class MadeUpSenders {
     }
     options.behavior.rejections = rules
     options.devices = DevicePopulation()
-    for token in 13...16 { options.devices.change([UInt8](repeating: UInt8(token), count: 32).rawBytes, to: .offline) }
-    options.devices.change([UInt8](repeating: 17, count: 32).rawBytes, to: .uninstalled)
+    for token in 13...16 {
+      options.devices.change([UInt8](repeating: UInt8(token), count: 32).rawBytes, to: .offline, at: 0)
+    }
+    options.devices.change([UInt8](repeating: 17, count: 32).rawBytes, to: .uninstalled, at: 0)
     let (kept, loop) = (kept, tape.loop)
     let time = NIOLoopBound(loop, eventLoop: loop)
     shared = SimulatorContext(
@@ -138,10 +143,11 @@ final class MadeUpSenders {
     case 5: if random.happens(oneIn: 3) { books.closeConnections(.shutdown, topic: nil) }
     case 6:
       guard !isTame, random.happens(oneIn: 4) else { return }
+      hasBrokenConnection = true
       control(connection) { $0.writeFrame(.data, flags: [], stream: 0, [1, 2].rawBytes) }
     case 7: if random.happens(oneIn: 3) { end(connection, isTame) }
     case 8...12: goOn(connection)
-    default: for _ in 0..<random.number(1...4) { push(connection) }
+    default: for _ in 0..<random.number(1...4) { push(connection, isTame) }
     }
     deliver(connection, all: random.happens(oneIn: 2))
   }
@@ -192,7 +198,7 @@ final class MadeUpSenders {
       type: random.pick(["alert", "alert", "background", "wrong"]))
   }
 
-  private func push(_ connection: Connection) {
+  private func push(_ connection: Connection, _ isTame: Bool) {
     let content = content()
     before.append(content)
     let token = String(repeating: String(format: content.token), count: 32)
@@ -207,6 +213,9 @@ final class MadeUpSenders {
     if random.happens(oneIn: 3) { fields.append(("apns-collapse-id", "c\(random.number(1...3))")) }
     if random.happens(oneIn: 2) {
       fields.append(("apns-id", "0F0E0D0C-0000-4000-8000-\(String(100_000_000_000 + number))"))
+    }
+    if !isTame, random.happens(oneIn: 12) {
+      fields.append(random.pick([("connection", "close"), ("te", "gzip"), ("content-length", "1")]))
     }
     let payload = Array(#"{"aps":{"alert":"\#(content.text)"}}"#.utf8)
     let stream = connection.next

@@ -427,8 +427,10 @@ struct ProviderGatewayTests {
     let tokens = (1...3).map { [UInt8](repeating: UInt8($0), count: 32) }
     var population = DevicePopulation()
     for (token, device) in zip(tokens, [Device.offline, .unknown, .uninstalled]) {
-      population.change(token.rawBytes, to: device)
+      population.change(token.rawBytes, to: device, at: 43_000)
     }
+    // It is so since the first time.
+    population.change(tokens[2].rawBytes, to: .uninstalled, at: 44_000)
     let store = StoredNotifications(.init())
     let conversation = HTTP2Conversation(devices: population, store: store)
     func path(_ number: Int) -> String { "/3/device/" + String(repeating: "0\(number)", count: 32) }
@@ -439,8 +441,10 @@ struct ProviderGatewayTests {
     #expect(conversation.push([":path": path(2)]).reason == "BadDeviceToken")
     let gone = conversation.push([":path": path(3)])
     #expect(gone.status == 410)
-    #expect(gone.content == #"{"reason":"Unregistered","timestamp":42000}"#)
+    #expect(gone.content == #"{"reason":"Unregistered","timestamp":43000}"#)
     #expect(conversation.push([":path": path(4)]).status == 200)
+    let others = HTTP2Conversation(devices: try DevicePopulation(shares: .init(uninstalled: 1)))
+    #expect(others.push().content == #"{"reason":"Unregistered","timestamp":42000}"#, "since the start")
     let counts = conversation.takeCounts()
     #expect(counts.received == 5)
     #expect(counts.accepted == 3)
@@ -448,11 +452,35 @@ struct ProviderGatewayTests {
     #expect(counts.rejected == [.badDeviceToken: 1, .unregistered: 1])
   }
 
+  @Test(
+    "A malformed notification is in the books, as discarded without a word of it",
+    arguments: [
+      ["connection": "close"], ["Apns-Topic": "com.example.app"], ["content-length": "5"], ["te": "gzip"],
+      [":path": nil],
+    ] as [[String: String?]])
+  func malformed(changes: [String: String?]) {
+    let conversation = HTTP2Conversation()
+    #expect(conversation.push(changes).isReset && conversation.push().status == 200)
+    conversation.finish()
+    let counts = conversation.takeCounts()
+    #expect(counts.received == 2 && counts.accepted == 1 && counts.discarded == 1 && counts.unknownDiscarded == 1)
+    #expect(counts.incomplete == 0 && counts.otherRequests == 0 && counts.violations.values.reduce(0, +) == 1)
+  }
+
+  @Test("A malformed request that is no notification is another request")
+  func malformedOther() {
+    let conversation = HTTP2Conversation()
+    let changes = [":path": "/", "apns-topic": nil, "apns-push-type": nil, "connection": "close"] as [String: String?]
+    #expect(conversation.push(changes).isReset)
+    let counts = conversation.takeCounts()
+    #expect(counts.received == 0 && counts.otherRequests == 1 && counts.unknownDiscarded == 0)
+  }
+
   @Test("Of what waits for an offline device, the latest of each apns-collapse-id or of all is kept, as told")
   func collapseIDs() {
     for (rule, stored) in [("collapse-id", 3), ("topic", 1)] {
       var population = DevicePopulation()
-      population.change([UInt8](repeating: 0x0f, count: 32).rawBytes, to: .offline)
+      population.change([UInt8](repeating: 0x0f, count: 32).rawBytes, to: .offline, at: 0)
       let store = StoredNotifications(.init())
       let talk = HTTP2Conversation(devices: population, store: store) {
         #expect(ServingRule.apply("offline-latest", rule, to: &$0.rules))

@@ -39,7 +39,13 @@ public struct DevicePopulation: Sendable {
 
   private let source: Source
   /// Devices that were changed, as they are for every topic.
-  private var changed: [TokenKey: Device] = [:]
+  private var changed: [TokenKey: Change] = [:]
+
+  private struct Change: Sendable {
+    var device: Device
+    /// UNIX ms.
+    var time: Int64
+  }
 
   /// Everybody is active.
   public init() { source = .allActive }
@@ -79,8 +85,16 @@ public struct DevicePopulation: Sendable {
   /// The number of tokens that were changed.
   var changedCount: Int { changed.count }
 
-  /// Changes the device of a token for all topics; `nil` undoes earlier changes.
-  mutating func change(_ token: RawSpan, to device: Device?) { changed[TokenKey(token)] = device }
+  /// Changes the device of a token for all topics at a UNIX time in ms; `nil` undoes earlier changes. A device that is so
+  /// already has been so since then.
+  mutating func change(_ token: RawSpan, to device: Device?, at time: Int64) {
+    let key = TokenKey(token)
+    if let device, changed[key]?.device == device { return }
+    changed[key] = device.map { Change(device: $0, time: time) }
+  }
+
+  /// UNIX ms at which the device of a token was changed; `nil`: it was not.
+  func timeOfChange(of token: RawSpan) -> Int64? { changed.isEmpty ? nil : changed[TokenKey(token)]?.time }
 
   /// Undoes all changes.
   mutating func undoChanges() { changed = [:] }
@@ -91,7 +105,7 @@ public struct DevicePopulation: Sendable {
   var known: [(token: [UInt8], device: Device)] {
     var devices: [TokenKey: Device] = [:]
     if case .tokens(let tokens) = source { devices = tokens }
-    devices.merge(changed) { _, changed in changed }
+    devices.merge(changed.mapValues(\.device)) { _, changed in changed }
     return devices.map { ($0.key.token, $0.value) }.sorted { $0.token.lexicographicallyPrecedes($1.token) }
   }
 
@@ -102,7 +116,7 @@ public struct DevicePopulation: Sendable {
   /// - Parameter topicSeed: the result of `topicSeed(_:seed:)` for the topic.
   @inline(__always)
   package func device(of token: RawSpan, topicSeed: UInt64) -> Device {
-    if !changed.isEmpty, let device = changed[TokenKey(token)] { return device }
+    if !changed.isEmpty, let change = changed[TokenKey(token)] { return change.device }
     return switch source {
     case .allActive: .active
     // Mixed, so that tokens that are counted up are drawn evenly too.

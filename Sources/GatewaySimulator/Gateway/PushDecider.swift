@@ -64,6 +64,9 @@ struct PushDecider {
     }
   }
 
+  /// UNIX ms at which the device of a token was changed; `nil`: it was not.
+  func timeOfChange(of token: RawSpan) -> Int64? { policy.devices.timeOfChange(of: token) }
+
   /// Whether a push meets the condition of a rule. Conditions that count do.
   private mutating func meets(_ token: RawSpan, ruleAt index: Int) -> Bool {
     switch rules[index].active.rule.condition {

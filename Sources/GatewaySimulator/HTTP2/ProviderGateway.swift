@@ -56,7 +56,7 @@ struct ProviderGateway: ~Copyable {
   private(set) var now: Int64 = 0
   /// The faults of the connection; `nil`: none is set, and nothing waits because of an earlier one.
   var faults: ConnectionFaults?
-  /// UNIX ms at which devices became unregistered.
+  /// UNIX ms at which devices became unregistered, unless they were changed since then.
   let unregisteredAt: Int64
 
   /// A request that waits for its end.
@@ -159,11 +159,14 @@ struct ProviderGateway: ~Copyable {
     case .ended(let stream, .kept, let length):
       let content = session.takeContent(stream.slot)
       end(stream, content.rawBytes, length)
-    case .refused(let stream, _): refuse(stream)
-    case .abandoned(let stream, _, let cause):
-      if case .violation(let rule) = cause { counts.violations[rule, default: 0] += 1 }
-      abandon(stream.slot)
-    case .violated(let violation): counts.violations[violation.rule, default: 0] += 1
+    case .refused(let stream, _): refuse(stream, isMalformed: false)
+    case .abandoned(let stream, _, .client): abandon(stream, isMalformed: false)
+    case .abandoned(let stream, _, .violation(let rule)):
+      counts.violations[rule, default: 0] += 1
+      abandon(stream, isMalformed: rule.isOfMessages)
+    case .violated(let violation):
+      counts.violations[violation.rule, default: 0] += 1
+      if violation.rule.isOfMessages { refuse(violation.stream, isMalformed: true) }
     case .failed(.violation(let violation)):
       counts.violations[violation.rule, default: 0] += 1
       failureCode = violation.code
@@ -190,8 +193,8 @@ struct ProviderGateway: ~Copyable {
     requests[slot].token = token
   }
 
-  /// A request that is not processed counts by its path.
-  private mutating func refuse(_ stream: UInt32) {
+  /// A request that is not processed counts by its path. The reset of a malformed one does not tell that.
+  private mutating func refuse(_ stream: UInt32, isMalformed: Bool) {
     var request = ServedRequest()
     request.read(session.fields)
     guard request.target.isNotification else {
@@ -199,18 +202,25 @@ struct ProviderGateway: ~Copyable {
       return
     }
     begun += 1
+    discard(stream, isUnknown: isMalformed)
+  }
+
+  private mutating func discard(_ stream: UInt32, isUnknown: Bool) {
     counts.received += 1
     counts.discarded += 1
+    if isUnknown { counts.unknownDiscarded += 1 }
     served?.append(.init(stream: stream, fate: .discarded))
   }
 
-  private mutating func abandon(_ slot: Int) {
-    guard slot < requests.count else { return }
-    switch requests[slot].progress {
+  /// - Parameter isMalformed: the end of the request came, and the request is reset for what it is.
+  private mutating func abandon(_ stream: ServerStream, isMalformed: Bool) {
+    guard stream.slot < requests.count else { return }
+    let waiting = requests[stream.slot]
+    switch waiting.progress {
     case .answered: counts.unanswered += 1
     case .decided(let isAccepted): counts.noteUnknown(isAccepted: isAccepted)
-    case .reading where requests[slot].request.target.isNotification: counts.incomplete += 1
-    case .reading: counts.otherRequests += 1
+    case .reading where !waiting.request.target.isNotification: counts.otherRequests += 1
+    case .reading: if isMalformed { discard(stream.number, isUnknown: true) } else { counts.incomplete += 1 }
     }
   }
 
@@ -299,7 +309,7 @@ struct ProviderGateway: ~Copyable {
     switch decision {
     case .active, .rejected: return .accepted
     case .unknown: return documented(.badDeviceToken)
-    case .uninstalled: return .unregistered(since: unregisteredAt)
+    case .uninstalled: return .unregistered(since: deciders[place].decider.timeOfChange(of: token) ?? unregisteredAt)
     case .offline: return keep(request, place, content, requests[slot].index)
     }
   }
@@ -489,8 +499,7 @@ struct ProviderGateway: ~Copyable {
   /// The connection ends: requests that are open never end.
   mutating func finish() {
     for slot in session.openSlots {
-      guard slot < requests.count else { continue }
-      abandon(slot)
+      abandon(ServerStream(number: session.stream(of: slot), slot: slot), isMalformed: false)
     }
   }
 }
