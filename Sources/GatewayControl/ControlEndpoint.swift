@@ -98,6 +98,8 @@ struct ControlService: Sendable {
       return problem(failure).answer
     } catch let error as SimulatorError {
       return ControlProblem(409, error.description).answer
+    } catch is CancellationError {
+      return ControlProblem(503, "the gateway ends").answer
     } catch {
       return ControlProblem(503, "\(error)").answer
     }

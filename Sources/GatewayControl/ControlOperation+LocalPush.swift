@@ -191,7 +191,7 @@ extension ControlOperation {
       var outage = LocalPushFaults.Outage(pause: .seconds(seconds))
       if container.contains(.network) { outage.network = try networkName(.network, container) }
       if container.contains(.ending) {
-        outage.ending = try container.decode(LocalPushFaults.Outage.Ending.self, forKey: .ending)
+        outage.ending = try container.choice(of: LocalPushFaults.Outage.Ending.self, forKey: .ending)
       }
       self.outage = outage
     }

@@ -257,7 +257,7 @@ extension ControlOperation {
     init(from decoder: any Decoder) throws {
       try decoder.requireKnown(Key.allCases.map(\.rawValue))
       let container = try decoder.container(keyedBy: Key.self)
-      how = try container.decode(ClosingWay.self, forKey: .how)
+      how = try container.choice(of: ClosingWay.self, forKey: .how)
       topic = container.contains(.topic) ? try container.decode(String.self, forKey: .topic) : nil
       if let topic, !FaultDocument.isTopic(topic) {
         throw DecodingError.dataCorruptedError(
@@ -356,7 +356,7 @@ extension ControlOperation {
       try decoder.requireKnown(Key.allCases.map(\.rawValue))
       let container = try decoder.container(keyedBy: Key.self)
       (token, state) = (
-        try container.decode(String.self, forKey: .token), try container.decode(Device.self, forKey: .state)
+        try container.decode(String.self, forKey: .token), try container.choice(of: Device.self, forKey: .state)
       )
       guard TokenText.bytes(token) != nil else {
         throw DecodingError.dataCorruptedError(
@@ -372,7 +372,7 @@ extension ControlOperation {
 
     init(from decoder: any Decoder) throws {
       try decoder.requireKnown(Key.allCases.map(\.rawValue))
-      state = try decoder.container(keyedBy: Key.self).decode(Device.self, forKey: .state)
+      state = try decoder.container(keyedBy: Key.self).choice(of: Device.self, forKey: .state)
     }
   }
 

@@ -109,6 +109,19 @@ extension HTTPRequest {
   }
 }
 
+extension KeyedDecodingContainer {
+  /// A value by its name; another name is refused with all that there are.
+  func choice<Value: RawRepresentable & CaseIterable>(
+    of type: Value.Type, forKey key: Key
+  ) throws -> Value where Value.RawValue == String {
+    guard let value = Value(rawValue: try decode(String.self, forKey: key)) else {
+      let names = Value.allCases.map(\.rawValue).joined(separator: ", ")
+      throw DecodingError.dataCorruptedError(forKey: key, in: self, debugDescription: "has to be one of \(names)")
+    }
+    return value
+  }
+}
+
 /// The parameters of a query, each at most once.
 struct QueryParameters {
   private var values: [String: String] = [:]

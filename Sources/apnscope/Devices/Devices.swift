@@ -39,7 +39,7 @@ struct Devices: AsyncParsableCommand {
       that the books of a load, a gateway and devices can be compared one by one.
 
       It ends after --for, --until-idle, or at SIGINT or SIGTERM: devices acknowledge what they have, and say that they go. A \
-      second signal ends it at once, without a result. Standard output is a summary (or the result, --format json); on a \
+      second signal, half a second later or more, ends it at once, without a result. Standard output is a summary (or the result, --format json); on a \
       terminal, standard error shows a line a second. It connects only to this machine unless --allow-remote is given.
 
       Times are written 250ms, 2s, 1m30s or 1h; rates 500, 2k/s (both a second) or 600/m; counts 1000, 20k or 10M; \

@@ -58,7 +58,7 @@ struct Load: AsyncParsableCommand {
       second. The result (--output) also has every histogram with its counts, a series by second, each phase, and when \
       each connection was up (--timeline); the file is replaced atomically. During the run the books are saved every few \
       seconds to FILE.part beside it, which stays when the process is killed. Ctrl-C, or a closed terminal (except under \
-      nohup), ends the run gracefully with a full report; Ctrl-C twice ends it at once. The run lasts 60 seconds unless \
+      nohup), ends the run gracefully with a full report; a second one, half a second later or more, ends it at once. The run lasts 60 seconds unless \
       --for, --stage, --count or --replay is given. It sends only to this machine unless --allow-remote is given: the \
       gateway's name is resolved once, and every address has to be a loopback address.
 

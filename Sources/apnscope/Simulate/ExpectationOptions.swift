@@ -21,8 +21,9 @@ struct ExpectationOptions: ParsableArguments {
     help: ArgumentHelp(
       """
       Exit with 99 unless this holds at the end, e.g. 'accepted>=1000', 'lost<=0', 'resend_p99<5s' or \
-      'token=43bf,count=1'; an unknown name lists all metrics. Takes several arguments; repeatable. Those of the verdict \
-      imply --verdict.
+      'token=43bf,count=1' (accepted ones; sent and rejected are others); an unknown name lists all metrics. Times are of \
+      discarded notifications (resend) and of error responses (reconnect), and 0 where there were none. Takes several \
+      arguments; repeatable. Those of the verdict imply --verdict.
       """, valueName: "condition"), completion: .words { Expectation.names }, transform: ExpectationArgument.parse)
   var expect: [ExpectationArgument] = []
 

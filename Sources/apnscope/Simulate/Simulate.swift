@@ -14,8 +14,8 @@ struct Simulate: AsyncParsableCommand {
       soon as it accepts connections, and a summary at the end; on a terminal, standard error shows a status line.
 
       It ends after --for, or at SIGINT or SIGTERM: connections with notifications get status 10 (shutdown), notifications \
-      that still arrive are counted for at most --linger, then the ledger is written. A second signal ends it at once, \
-      without a ledger. SIGUSR1 shuts down all open connections and continues with new ones. SIGUSR2 brings all offline \
+      that still arrive are counted for at most --linger, then the ledger is written. A second signal, half a second later or \
+      more, ends it at once, without a ledger. SIGUSR1 shuts down all open connections and continues with new ones. SIGUSR2 brings all offline \
       devices online for a moment.
 
       --records has what arrived, as the records of 'decode', with the fate of each notification as the gateway decided it. \
