@@ -430,7 +430,8 @@ struct ProviderGatewayTests {
       population.change(token.rawBytes, to: device, at: 43_000)
     }
     // It is so since the first time.
-    population.change(tokens[2].rawBytes, to: .uninstalled, at: 44_000)
+    let last = tokens[2]
+    population.change(last.rawBytes, to: .uninstalled, at: 44_000)
     let store = StoredNotifications(.init())
     let conversation = HTTP2Conversation(devices: population, store: store)
     func path(_ number: Int) -> String { "/3/device/" + String(repeating: "0\(number)", count: 32) }
