@@ -68,7 +68,8 @@ struct LedgerTests {
     #expect(
       broken {
         $0.devices.channel = .init()
-        ($0.devices.channel?.restored, $0.devices.stored) = (2, 5)
+        $0.devices.channel?.restored = 2
+        $0.devices.stored = 5
       } == [])
     #expect(
       broken {

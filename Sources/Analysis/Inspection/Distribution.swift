@@ -31,7 +31,7 @@ struct Counts {
     if large.count >= Self.mostLarge, large[value] == nil {
       // Ten significant bits are left, so there are some thousand further values at most.
       let cut = max(0, Int.bitWidth - 10 - value.leadingZeroBitCount)
-      value = max(value >> cut << cut, counts.count)
+      value = max((value >> cut) << cut, counts.count)
     }
     large[value, default: 0] += count
   }
