@@ -288,7 +288,11 @@ struct Report: ParsableCommand {
     let report = ProviderPage(books, trace: reading?.report, command: Self.command, rows: trace.rows)
     let copies = paths.enumerated().map { (ReportFolder.ledger($0, of: paths.count), $1) }
     try ReportFolder(output).write(report.page, copying: copies)
-    let obstacles = report.recordsObstacles
+    var obstacles = report.recordsObstacles
+    // What a run could not write is in its books.
+    if reading?.isIncomplete == true, books.records?.lost ?? 0 == 0 {
+      obstacles.append("the records are incomplete; the report says what is missing")
+    }
     for obstacle in obstacles { complain("\(records ?? output): \(obstacle)") }
     if let code = reading?.code, code != .success { throw code }
     if !obstacles.isEmpty { throw ExitStatus.brokenBooks }
