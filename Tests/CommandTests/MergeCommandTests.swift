@@ -267,4 +267,60 @@ struct MergeCommandTests {
       #expect(judged.output.contains("! segments are there more than once"))
     }
   }
+
+  /// Of a gateway with one connection; its books balance.
+  private func ledger(_ number: Int) -> Ledger {
+    var ledger = Ledger()
+    (ledger.started, ledger.ended) = ("2026-01-01T00:00:0\(number).000Z", "2026-01-01T00:01:00.000Z")
+    (ledger.gateway.received, ledger.gateway.accepted) = (1_000, 1_000)
+    (ledger.gateway.connections, ledger.devices.delivered) = (1, 1_000)
+    var connection = Ledger.Connection(
+      client: "127.0.0.1:4000\(number)", topic: nil, opened: ledger.started, closed: ledger.ended, end: .peerFin)
+    (connection.received, connection.accepted) = (1_000, 1_000)
+    ledger.connections = [connection]
+    return ledger
+  }
+
+  @Test("Ledgers whose books do not balance, or whose sum is too large, are named with their numbers: 70, and written")
+  func brokenLedgers() throws {
+    try Command.inFolder { command in
+      try write(ledger(1), "1.json", in: command)
+      try write(ledger(2), "2.json", in: command)
+      let good = try command.run("merge", "1.json", "2.json")
+      #expect(good.status == 0 && good.output.contains("2,000 received = 2,000 accepted"), "\(good.errors)")
+      var edited = ledger(3)
+      (edited.gateway.accepted, edited.devices.delivered) = (900, 900)
+      try write(edited, "3.json", in: command)
+      let broken = try command.run("merge", "1.json", "3.json", "--output", "sum.json")
+      #expect(broken.status == 70 && broken.output.contains("2,000 received ≠ 1,900 accepted"), "\(broken.output)")
+      for what in ["3.json: does not hold: ", "(1000 = 900 + 0 + 0)", "the sum: ", "(2000 = 1900 + 0 + 0)"] {
+        #expect(broken.errors.contains(what), "\(broken.errors)")
+      }
+      #expect(!broken.errors.contains("1.json"))
+      #expect(try command.read("sum.json").contains(#""received" : 2000"#))
+      for number in [4, 5] {
+        var large = ledger(number)
+        (large.gateway.received, large.gateway.accepted, large.devices.delivered) = (1 << 62, 1 << 62, 1 << 62)
+        try write(large, "\(number).json", in: command)
+      }
+      let large = try command.run("merge", "4.json", "5.json")
+      #expect(large.status == 70 && large.errors.contains("the sum: does not hold: every sum"), "\(large.errors)")
+      #expect(!large.errors.contains("4.json"))
+    }
+  }
+
+  @Test("A ledger that is part of another is found, and so is a copy in another form")
+  func repeatedLedgers() throws {
+    try Command.inFolder { command in
+      for number in 1...3 { try write(ledger(number), "\(number).json", in: command) }
+      #expect(try command.run("merge", "1.json", "2.json", "--output", "12.json").status == 0)
+      let twice = try command.run("merge", "12.json", "2.json")
+      #expect(twice.status == 70 && twice.errors.contains("2.json: has a connection of 12.json"), "\(twice.errors)")
+      #expect(try command.run("merge", "12.json", "3.json").status == 0)
+      // A ledger alone is written as it is, with spaces.
+      #expect(try command.run("merge", "1.json", "--output", "copy.json").status == 0)
+      let copy = try command.run("merge", "1.json", "copy.json")
+      #expect(copy.status == 65 && copy.errors.contains("copy.json: is the same result as 1.json"), "\(copy.errors)")
+    }
+  }
 }

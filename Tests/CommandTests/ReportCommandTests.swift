@@ -128,4 +128,42 @@ struct ReportCommandTests {
       #expect(try command.read("out/report.html").contains("Nothing was written."))
     }
   }
+
+  @Test("Records that are a part of the run's, or another's, are said to be on the page: 70, and 0 for all of them")
+  func otherRecords() throws {
+    try Command.inFolder { command in
+      // 19 notifications within half a second.
+      try command.trace("known-bad-and-errors.pcap.jsonl", as: "all.jsonl")
+      try command.trace("plain-error.pcap.jsonl", as: "other.jsonl")
+      var ledger = Ledger()
+      (ledger.started, ledger.ended) = ("2015-12-13T09:46:39.900Z", "2015-12-13T09:46:41.000Z")
+      var records = Ledger.Records()
+      records.notifications = 19
+      ledger.records = records
+      let encoder = JSONEncoder()
+      encoder.keyEncodingStrategy = .convertToSnakeCase
+      try command.write([UInt8](encoder.encode(ledger)), "sim.json")
+      (ledger.started, ledger.ended) = ("2015-12-14T09:46:39.900Z", "2015-12-14T09:46:41.000Z")
+      try command.write([UInt8](encoder.encode(ledger)), "later.json")
+      for (input, file, status, words) in [
+        ("sim.json", "all.jsonl", 0, ""),
+        ("sim.json", "part.jsonl", 70, "part.jsonl: the records have 4 notifications"),
+        ("sim.json", "other.jsonl", 70, "of another run"), ("later.json", "all.jsonl", 70, "not within the run"),
+        // The last of several files has the counts of all.
+        ("sim.json", "last.jsonl", 70, "last.jsonl: the records are incomplete"),
+      ] as [(String, String, Int32, String)] {
+        let outcome = try command.shell(
+          """
+          head -5 all.jsonl > part.jsonl; tail -n 1 all.jsonl > last.jsonl
+          exec $apnscope report \(input) --records \(file) --output out
+          """)
+        #expect(outcome.status == status, "\(file): \(outcome.errors)")
+        #expect(outcome.errors.contains("he records") == (status == 70), "\(file): \(outcome.errors)")
+        #expect(words.isEmpty || outcome.errors.contains(words), "\(file): \(outcome.errors)")
+        let page = try command.read("out/report.md")
+        let isRemarked = page.contains("of another run") || page.contains("The records are incomplete")
+        #expect(isRemarked == (status == 70), "\(file)")
+      }
+    }
+  }
 }

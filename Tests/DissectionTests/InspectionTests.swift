@@ -170,6 +170,37 @@ struct InspectionTests {
     }
   }
 
+  @Test("Values above the list are counted as what they are, also when they are merged")
+  func largeValues() throws {
+    let values = [100, 4_096, 65_535, 65_536, 1 << 20, 1 << 20, 1 << 20, 1 << 30]
+    var counts = Counts(highest: 65_535)
+    for value in values { counts.add(value) }
+    var merged = Counts(highest: 65_535)
+    merged.add(counts.values)
+    for counts in [counts, merged] {
+      let distribution = try #require(counts.distribution)
+      #expect(distribution.p50 == 65_536 && distribution.p95 == Double(1 << 30) && distribution.max == Double(1 << 30))
+      #expect(distribution.mean == Double(values.reduce(0, +)) / 8)
+      #expect(counts.buckets.map(\.value) == [100, 4_096, 65_535, 65_536, 1 << 20, 1 << 30])
+      #expect(counts.buckets.map(\.count) == [1, 1, 1, 1, 3, 1])
+    }
+  }
+
+  @Test("Of ever more different large values few are kept; they are off by less than 0.2 %, and the largest is exact")
+  func manyLargeValues() throws {
+    var counts = Counts(highest: 4_096)
+    let values = Array(10_000..<10_000 + 2 * Counts.mostLarge) + [(1 << 40) - 1, Int.max >> 20]
+    for value in values { counts.add(value) }
+    let buckets = counts.buckets
+    #expect(buckets.count < Counts.mostLarge + 1_000 && buckets.map(\.value) == buckets.map(\.value).sorted())
+    #expect(buckets.reduce(0) { $0 + $1.count } == values.count && buckets.allSatisfy { $0.count > 0 })
+    #expect(buckets.last == TraceReport.Bucket(Int.max >> 20, 1) && counts.values.sum == values.reduce(0, +))
+    let distribution = try #require(counts.distribution)
+    #expect(distribution.min == 10_000 && distribution.max == Double(Int.max >> 20))
+    let exact = Double(values.sorted()[Int((0.95 * Double(values.count)).rounded(.up)) - 1])
+    #expect(distribution.p95 <= exact && distribution.p95 > exact * 0.998)
+  }
+
   @Test("Segments and seconds are counted where notifications end") func distributions() throws {
     var capture = CaptureBuilder()
     let line = capture.connect()

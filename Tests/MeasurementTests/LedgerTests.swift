@@ -40,4 +40,71 @@ struct LedgerTests {
         == #"{"accepted":1,"client":"127.0.0.1:1","closed":"b","discarded":0,"end":"peer_fin","opened":"a","received":1,"rejected":null,"topic":null}"#
     )
   }
+
+  /// Of a gateway whose books balance.
+  private func balanced(_ client: String = "127.0.0.1:1") -> Ledger {
+    var ledger = Ledger()
+    (ledger.gateway.received, ledger.gateway.accepted, ledger.gateway.discarded) = (10, 7, 2)
+    (ledger.gateway.rejected, ledger.gateway.connections) = (["8": 1], 1)
+    (ledger.devices.delivered, ledger.devices.stored) = (4, 3)
+    var connection = Ledger.Connection(client: client, topic: nil, opened: "a", closed: "b", end: .rejected)
+    (connection.received, connection.accepted, connection.discarded) = (10, 7, 2)
+    ledger.connections = [connection]
+    return ledger
+  }
+
+  @Test("The counts of a ledger balance, those over HTTP/2 and of devices too, and what does not is named")
+  func invariants() throws {
+    func broken(_ change: (inout Ledger) -> Void) -> [String] {
+      var ledger = balanced()
+      change(&ledger)
+      return ledger.invariants.filter { !$0.holds }.map { "\($0.name): \($0.detail)" }
+    }
+    #expect(broken { _ in } == [])
+    #expect(broken { $0.gateway.discarded = 3 } == ["received = accepted + rejected + discarded: 10 = 7 + 1 + 3"])
+    #expect(
+      broken { $0.devices.expired = 1 }
+        == ["accepted = the sum of the outcomes for devices: 7 = 4 + 3 + 0 + 1 + 0 + 0"])
+    #expect(
+      broken {
+        $0.devices.channel = .init()
+        $0.devices.channel?.restored = 2
+        $0.devices.stored = 5
+      } == [])
+    #expect(
+      broken {
+        var http2 = Ledger.HTTP2()
+        (http2.received, http2.accepted) = (2, 1)
+        $0.http2 = http2
+      } == ["received = accepted + rejected + discarded, over HTTP/2: 2 = 1 + 0 + 0"])
+    // After a reset what waited before is delivered.
+    #expect(
+      broken {
+        $0.connections = []
+        $0.devices.delivered = 9
+      } == [])
+    // A number that is too large is nobody's count.
+    #expect(broken { ($0.gateway.received, $0.gateway.accepted, $0.gateway.discarded) = (.max, .max, 0) }.count == 2)
+  }
+
+  @Test("A sum that is too large does not hold, though it would stay at the end on both sides")
+  func overflow() throws {
+    var large = balanced()
+    (large.gateway.received, large.gateway.accepted, large.devices.delivered) = (1 << 62, (1 << 62) - 3, (1 << 62) - 6)
+    #expect(large.invariants.allSatisfy(\.holds))
+    let sum = try #require(Ledger.merging([large, large]))
+    #expect(sum.invariantsOfSum.contains { !$0.holds && $0.name == "every sum is below 2^63" })
+    let small = try #require(Ledger.merging([balanced(), balanced("127.0.0.1:2")]))
+    #expect(small.invariantsOfSum.allSatisfy(\.holds))
+  }
+
+  @Test("Ledgers that share a connection are of one run, and those of different gateways are not")
+  func overlaps() throws {
+    let (one, other) = (balanced(), balanced("127.0.0.1:2"))
+    #expect(Ledger.overlaps(of: [("one", one), ("other", other)]) == [])
+    let merged = try #require(Ledger.merging([one, other]))
+    let overlaps = Ledger.overlaps(of: [("merged", merged), ("other", other)])
+    #expect(overlaps.count == 1 && overlaps[0].hasPrefix("other: has a connection of merged, which counts twice"))
+    #expect(Ledger.overlaps(of: [("one", one), ("merged", merged), ("other", other)]).count == 2)
+  }
 }

@@ -1,9 +1,16 @@
 import Measurement
 import PacketCapture
 
-/// Counts of small whole numbers; values above `highest` are clamped to it.
+/// Counts of whole numbers, most of which are small.
+///
+/// Each value up to `highest` has its place in a list. Larger ones are rare, and counted by value until there are
+/// `mostLarge` different ones; a further one is counted as a smaller value, by less than 0.2 %. Sum and maximum are exact.
 struct Counts {
+  /// Different values above `highest` that are counted as what they are.
+  static let mostLarge = 1 << 14
   private var counts: [Int]
+  /// Values above `highest`.
+  private var large: [Int: Int] = [:]
   private(set) var total = 0
   private var sum = 0
   private var largest = 0
@@ -12,21 +19,32 @@ struct Counts {
 
   @inline(__always)
   mutating func add(_ value: Int) {
-    counts[min(value, counts.count - 1)] += 1
+    if value < counts.count { counts[value] += 1 } else { addLarge(value, count: 1) }
     total += 1
     sum += value
     if value > largest { largest = value }
   }
 
+  @inline(never)
+  private mutating func addLarge(_ value: Int, count: Int) {
+    var value = value
+    if large.count >= Self.mostLarge, large[value] == nil {
+      // Ten significant bits are left, so there are some thousand further values at most.
+      let cut = max(0, Int.bitWidth - 10 - value.leadingZeroBitCount)
+      value = max((value >> cut) << cut, counts.count)
+    }
+    large[value, default: 0] += count
+  }
+
   /// Everything that was counted.
   var values: InspectionReport.Values {
-    let present = counts.indices.filter { counts[$0] > 0 }
-    return InspectionReport.Values(values: present, counts: present.map { counts[$0] }, sum: sum, max: largest)
+    let all = all
+    return InspectionReport.Values(values: all.map(\.value), counts: all.map(\.count), sum: sum, max: largest)
   }
 
   mutating func add(_ others: InspectionReport.Values) {
     for (value, count) in zip(others.values, others.counts) where value >= 0 && count > 0 {
-      counts[min(value, counts.count - 1)] += count
+      if value < counts.count { counts[value] += count } else { addLarge(value, count: count) }
       total += count
       largest = max(largest, value)
     }
@@ -34,17 +52,30 @@ struct Counts {
     largest = max(largest, others.max ?? 0)
   }
 
-  /// Values that occurred, and how often.
-  var buckets: [TraceReport.Bucket] {
-    counts.enumerated().compactMap { $1 > 0 ? TraceReport.Bucket($0, $1) : nil }
+  /// Values that occurred, and how often; in ascending order.
+  private var all: [(value: Int, count: Int)] {
+    let small: [(value: Int, count: Int)] = counts.indices.filter { counts[$0] > 0 }.map { ($0, counts[$0]) }
+    let sorted: [(value: Int, count: Int)] = large.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    var all = small + sorted
+    // The largest of all is what it is, also where it is counted as a smaller one.
+    if let last = all.last, last.value < largest {
+      all[all.count - 1].count -= 1
+      if last.count == 1 { all.removeLast() }
+      all.append((largest, 1))
+    }
+    return all
   }
+
+  /// Values that occurred, and how often.
+  var buckets: [TraceReport.Bucket] { all.map { TraceReport.Bucket($0.value, $0.count) } }
 
   var distribution: Distribution? {
     guard total > 0 else { return nil }
+    let all = all
     func value(_ quantile: Double) -> Double {
       let rank = Swift.max(1, Int((quantile * Double(total)).rounded(.up)))
       var seen = 0
-      for (value, count) in counts.enumerated() {
+      for (value, count) in all {
         seen += count
         if seen >= rank { return Double(value) }
       }

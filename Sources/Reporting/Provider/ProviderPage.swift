@@ -16,6 +16,35 @@ public struct ProviderPage: Sendable {
 
   private var verdict: ProviderVerdict? { ledger.verdict }
 
+  /// Why the records are not, or not all, those of the ledger's run; empty: they are, or there are none.
+  ///
+  /// As sentences without a full stop.
+  package var recordsObstacles: [String] {
+    guard let trace else { return [] }
+    var obstacles: [String] = []
+    let count = trace.inspection.summary.notifications
+    // A selection is a part on purpose.
+    if let records = ledger.records, trace.inspection.selection == nil, count != records.notifications {
+      obstacles.append(
+        "the records have \(counted(count, "notification")), and the ledger counts \(grouped(records.notifications)) in records: they are of another run, or not all of this one"
+      )
+    }
+    if let started = trace.started, let first = unixSeconds(started), let from = unixSeconds(ledger.started),
+      let to = unixSeconds(ledger.ended), first < from - 1 || first + trace.lengthS > to + 1
+    {
+      obstacles.append(
+        "the records are of \(started) and \(span(trace.lengthS)) from then, which is not within the run from \(ledger.started) to \(ledger.ended): they are of another run"
+      )
+    }
+    return obstacles
+  }
+
+  /// What is wrong with the records, for the first lines of the page.
+  private var recordsWarnings: [Block] {
+    let obstacles = recordsObstacles.map { "\($0.prefix(1).uppercased())\($0.dropFirst())." }
+    return (obstacles + (trace?.warnings ?? [])).map { .callout(.warning, Prose($0)) }
+  }
+
   /// The report as a page.
   public var page: Page {
     var sections = [glance]
@@ -29,7 +58,7 @@ public struct ProviderPage: Sendable {
     if let trace {
       let page = TracePage(trace, rows: rows)
       // The records prove less than the gateway knew.
-      if verdict == nil { sections += page.stories + [page.errors] }
+      if verdict == nil { sections += page.stories + page.answers + (page.hasBinary ? [page.errors] : []) }
       if let missing = page.missing { sections.append(missing) }
       sections += page.providerSections
     }
@@ -51,7 +80,7 @@ public struct ProviderPage: Sendable {
 
   private var glance: Section {
     let gateway = ledger.gateway
-    let rejected = gateway.rejected.values.reduce(0, +)
+    let rejected = gateway.allRejected
     var figures = [
       Figure(
         "received", grouped(gateway.received),
@@ -62,7 +91,8 @@ public struct ProviderPage: Sendable {
     ]
     guard let verdict else {
       let why = "There is no verdict: the run was without --verdict, or several gateways shared the load."
-      return Section("At a glance", [.callout(.neutral, Prose(why))] + picture + [.figures(figures)])
+      return Section(
+        "At a glance", recordsWarnings + [.callout(.neutral, Prose(why))] + picture + [.figures(figures)])
     }
     let stories = verdict.stories
     figures += [
@@ -80,7 +110,8 @@ public struct ProviderPage: Sendable {
     if let resend = verdict.resend {
       figures.append(Figure("sent again after", span(resend.p50S), note: "median; the last after \(span(resend.maxS))"))
     }
-    var blocks: [Block] = [.callout(tone(verdict), Prose(sentence(verdict)))] + picture + [.figures(figures)]
+    var blocks = recordsWarnings
+    blocks += [.callout(tone(verdict), Prose(sentence(verdict)))] + picture + [.figures(figures)]
     if let expectations = ledger.expectations { blocks += self.expectations(expectations) }
     if !verdict.findings.isEmpty {
       var table = Table([.init("finding")])

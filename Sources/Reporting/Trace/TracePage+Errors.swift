@@ -9,7 +9,9 @@ extension TracePage {
         [
           .paragraph(
             summary.notifications > 0
-              ? "No error responses. The protocol has no acknowledgement, so this does not prove that everything was accepted."
+              ? inspection.http2 == nil
+                ? "No error responses. The protocol has no acknowledgement, so this does not prove that everything was accepted."
+                : "No error responses over the binary protocol. It has no acknowledgement, so this does not prove that everything sent over it was accepted."
               : summary.hasRead ? "No error response came." : "Nothing was read, so errors are unknown.")
         ])
     }

@@ -35,12 +35,18 @@ public struct TracePage: Sendable {
       sections += [sending]
       sections += stories
       sections += answers
-      sections += [connections, errors, reconnects, batching, payloads, tokens, mix, feedback, damage]
+      sections += [connections] + (hasBinary ? [errors] : [])
+      sections += [reconnects, batching, payloads, tokens, mix, feedback, damage]
     }
     sections.append(glossary.folded)
     return Page(
       title: "Trace: \(title)", subtitle: subtitle, sections: sections,
       footer: command.isEmpty ? "Made by apnscope." : "Made by " + .code(commandLine(command)))
+  }
+
+  /// Whether there may be answers of the binary protocol: there are none where all notifications were sent over HTTP/2.
+  var hasBinary: Bool {
+    inspection.http2 == nil || inspection.errorCount > 0 || inspection.notificationsByCommand.contains { $0 > 0 }
   }
 
   /// What a page of a provider has of a trace: the course of time, and what is sent.

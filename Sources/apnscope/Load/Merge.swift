@@ -35,8 +35,11 @@ struct Merge: ParsableCommand {
       Documents of 'apnscope inspect --format json' are joined as well: those of several recordings, or of the parts that \
       --shard made of one. Counts, distributions and findings are those of the whole; findings about resends are exact \
       within each document, and a shard has all packets between two hosts. Connections are numbered anew. A part that is \
-      missing causes exit code 70. Ledgers of 'apnscope simulate' alone are added to one ledger, and results of \
-      'apnscope devices --segment' to one of the whole fleet.
+      missing causes exit code 70. Results of 'apnscope devices --segment' are joined to one of the whole fleet.
+
+      Ledgers of 'apnscope simulate' alone are added to one ledger. The books of each and of the sum have to balance, and \
+      no two may list the same connection: a ledger that was merged before has those of its parts. Of ledgers without a \
+      connection only copies are found. Anything else causes exit code 70, and is named.
 
       Warnings, also part of the result, report this, and plans that differ in more than the segment.
 
@@ -51,8 +54,8 @@ struct Merge: ParsableCommand {
         apnscope merge part-1.json part-2.json part-3.json part-4.json
 
       Exit codes: 0 done, with or without warnings; 64 usage; 65 a file is not a result of a load or of devices, an inspection or a ledger, has another schema, or is \
-      the same as another; 66 cannot open a file; 69 one of the runs failed; 70 a part is missing, the books do not \
-      balance, or those of the gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
+      the same as another; 66 cannot open a file; 69 one of the runs failed; 70 a part is missing or counts twice, the \
+      books do not balance, or those of the gateways do not agree (the result is written); 74 cannot write; 99 a threshold failed.
       """)
 
   @Argument(
@@ -210,6 +213,10 @@ struct Merge: ParsableCommand {
   private func merge(_ ledgers: [(name: String, ledger: Ledger)], unreadable: [String]) throws {
     try refuseOptionsOfLoads(because: "\(ledgers[0].name) is a ledger")
     guard let merged = Ledger.merging(ledgers.map(\.ledger)) else { return }
+    let sum = merged.invariantsOfSum
+    var problems = ledgers.flatMap { Self.broken($0.ledger.invariants, of: $0.name) }
+    if ledgers.count > 1 { problems += Self.broken(sum, of: "the sum") }
+    problems += Ledger.overlaps(of: ledgers)
     let file = try outputFile.map { try WholeDocument($0) }
     let standard = try TextOutput()
     let document = try merged.jsonDocument()
@@ -218,13 +225,20 @@ struct Merge: ParsableCommand {
       standard.say(document)
     } else {
       let gateway = merged.gateway
-      let rejected = gateway.rejected.values.reduce(0, +)
+      let relation = sum.allSatisfy(\.holds) ? "=" : "≠"
       standard.say(
-        "\(ledgers.count) ledgers: \(grouped(gateway.received)) received = \(grouped(gateway.accepted)) accepted + \(grouped(rejected)) rejected + \(grouped(gateway.discarded)) discarded, on \(grouped(gateway.connections)) connections"
+        "\(ledgers.count) ledgers: \(grouped(gateway.received)) received \(relation) \(grouped(gateway.accepted)) accepted + \(grouped(gateway.allRejected)) rejected + \(grouped(gateway.discarded)) discarded, on \(grouped(gateway.connections)) connections"
       )
     }
     try file?.check()
     try standard.check()
+    for problem in problems { complain(problem) }
+    if !problems.isEmpty { throw ExitStatus.brokenBooks }
     if !unreadable.isEmpty, !allowMissing { throw ExitStatus.brokenBooks }
+  }
+
+  /// What does not hold, as sentences with the name of what it does not hold for.
+  private static func broken(_ invariants: [RunResult.Verdict.Invariant], of name: String) -> [String] {
+    invariants.filter { !$0.holds }.map { "\(name): does not hold: \($0.name) (\($0.detail))" }
   }
 }

@@ -138,6 +138,11 @@ struct MergeInputs {
       fleets.append(.init(name, result))
     case .ledger(let ledger) where isNamed:
       try note(data, name)
+      // A copy may be formatted otherwise.
+      if let other = ledgers.first(where: { $0.ledger == ledger }) {
+        complain("\(name): is the same result as \(other.name)")
+        throw ExitStatus.damaged
+      }
       ledgers.append((name, ledger))
     case .unusable(let kind, let failure) where isNamed || Self.kinds.contains(kind):
       throw failure

@@ -36,7 +36,7 @@ struct Report: ParsableCommand {
       A ledger of 'apnscope simulate' shows what a provider did: the verdict in a sentence, expectations, what became of the \
       notifications, what the provider did after each error, how it sends, devices, feedback and payloads; with --records \
       ('simulate --records') also its traffic over time. Without --verdict in the run, outcomes are those that the \
-      records prove.
+      records prove. Records of another run, or not all of this one, are named at the beginning of the page.
 
       A trace shows: what was sent by the time of day, what each error threw away and when that came back, the \
       notifications that did not, findings, the senders and their traffic over time, connections over time, every error response with the \
@@ -75,7 +75,7 @@ struct Report: ParsableCommand {
 
       Exit codes: 0 done, whatever the report says of the run or trace; 64 usage; 65 a file is of another kind or \
       schema, some of its records cannot be read (the report has the others), or --strict found damage or nothing (the \
-      report is written); 66 cannot open a file; 70 the books of both sides disagree, or those of devices cannot be compared (the report is written); 74 cannot \
+      report is written); 66 cannot open a file; 70 the books of both sides disagree, those of devices cannot be compared, or the records are not those of the ledger's run (the report is written); 74 cannot \
       read or write; 130 interrupted (the report has the part that was read).
       """)
 
@@ -285,10 +285,17 @@ struct Report: ParsableCommand {
     let reading = try records.map { records in
       try TraceReading(records: records, traceLimits, trace, chosen, nil, decoding.limits)
     }
-    let page = ProviderPage(books, trace: reading?.report, command: Self.command, rows: trace.rows).page
+    let report = ProviderPage(books, trace: reading?.report, command: Self.command, rows: trace.rows)
     let copies = paths.enumerated().map { (ReportFolder.ledger($0, of: paths.count), $1) }
-    try ReportFolder(output).write(page, copying: copies)
+    try ReportFolder(output).write(report.page, copying: copies)
+    var obstacles = report.recordsObstacles
+    // What a run could not write is in its books.
+    if reading?.isIncomplete == true, books.records?.lost ?? 0 == 0 {
+      obstacles.append("the records are incomplete; the report says what is missing")
+    }
+    for obstacle in obstacles { complain("\(records ?? output): \(obstacle)") }
     if let code = reading?.code, code != .success { throw code }
+    if !obstacles.isEmpty { throw ExitStatus.brokenBooks }
   }
 
   private func reportFleet(_ path: String) throws {

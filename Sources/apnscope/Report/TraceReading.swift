@@ -70,6 +70,8 @@ struct TraceReading {
   let report: TraceReport
   /// The exit status.
   let code: ExitCode
+  /// Whether records are missing, by the counts of others; the report says which.
+  let isIncomplete: Bool
 
   /// Decodes recordings, as `inspect` does. Throws an exit code when nothing of it could be read.
   init(
@@ -81,6 +83,7 @@ struct TraceReading {
     var pipeline = try decoding.pipeline(paths, selection, redaction)
     let reading = try pipeline.read(into: empty)
     code = ExitStatus.code(for: reading.reading, strict: options.strict)
+    isIncomplete = false
     var inspection = reading.sink
     var report = inspection.finish()
     if report.inspection.files.isEmpty { throw code == .success ? ExitStatus.damaged : code }
@@ -115,6 +118,7 @@ struct TraceReading {
     report.add(tally.stories)
     self.report = report
     code = reading.code(strict: options.strict)
+    isIncomplete = reading.missing != nil
   }
 }
 

@@ -1,0 +1,112 @@
+/// What the counts of every ledger obey, and whether several ledgers are of different runs.
+extension Ledger {
+  /// The equations that the counts have to obey.
+  package var invariants: [RunResult.Verdict.Invariant] {
+    var invariants = [
+      Self.equation(
+        "received = accepted + rejected + discarded", [gateway.received],
+        [gateway.accepted, gateway.allRejected, gateway.discarded])
+    ]
+    if isOfWholeRun {
+      // What was restored was accepted in an earlier run, and has an outcome in this one.
+      let restored = [devices.channel?.restored ?? 0].filter { $0 != 0 }
+      invariants.append(
+        Self.equation(
+          "accepted\(restored.isEmpty ? "" : " + restored") = the sum of the outcomes for devices",
+          [gateway.accepted] + restored,
+          [
+            devices.delivered, devices.stored, devices.coalesced, devices.expired, devices.dropped,
+            devices.uninstalled,
+          ]))
+    }
+    if let http2 {
+      invariants.append(
+        Self.equation(
+          "received = accepted + rejected + discarded, over HTTP/2", [http2.received],
+          [http2.accepted, http2.rejected, http2.discarded]))
+    }
+    return invariants
+  }
+
+  /// Whether it is not that of a part of a run, as a control endpoint gives it after a reset: that lists no connections,
+  /// and what waits for devices may have been accepted before.
+  private var isOfWholeRun: Bool {
+    gateway.connections > 0 && gateway.connections == sum(connections.count, connectionsOmitted)
+  }
+
+  /// What has to hold for the sum of several ledgers: its invariants, and that no count is beyond the range of numbers,
+  /// where `merging(_:)` keeps it at the end.
+  package var invariantsOfSum: [RunResult.Verdict.Invariant] {
+    let counts: [Int] =
+      [
+        gateway.received, gateway.accepted, gateway.allRejected, gateway.discarded, gateway.connections, gateway.bytes,
+        devices.delivered, devices.stored, devices.coalesced, devices.expired, devices.dropped, devices.uninstalled,
+      ] + (http2.map { [$0.received, $0.accepted, $0.rejected, $0.discarded] } ?? [])
+    return invariants + [
+      RunResult.Verdict.Invariant(
+        "every sum is below 2^63", holds: !counts.contains(.max),
+        detail: "\(gateway.received) received, \(gateway.accepted) accepted, \(gateway.bytes) bytes")
+    ]
+  }
+
+  /// Sums that are too large are equal to nothing, because they are not known.
+  private static func equation(_ name: String, _ left: [Int], _ right: [Int]) -> RunResult.Verdict.Invariant {
+    let sums = [left, right].map { $0.reduce(0, sum) }
+    return .init(
+      name, holds: sums[0] == sums[1] && sums[0] != .max,
+      detail: [left, right].map { $0.map { "\($0)" }.joined(separator: " + ") }.joined(separator: " = "))
+  }
+
+  /// Sentences about ledgers that have connections in common, so that what these carried would count twice: a ledger, and
+  /// another that was merged from it.
+  ///
+  /// Two gateways never have a connection from the same port at the same milliseconds with the same counts. Ledgers
+  /// without a connection, and connections that a ledger does not list, tell nothing.
+  ///
+  /// - Parameter parts: the ledgers, with their names in messages.
+  package static func overlaps(of parts: [(name: String, ledger: Ledger)]) -> [String] {
+    var owners: [ConnectionIdentity: Int] = [:]
+    // By the numbers of both parts, in the order in which they are given.
+    var common: [Pair: Int] = [:]
+    for (number, part) in parts.enumerated() {
+      for connection in part.ledger.connections {
+        let identity = ConnectionIdentity(connection)
+        let owner = owners[identity] ?? number
+        owners[identity] = owner
+        if owner != number { common[Pair(earlier: owner, later: number), default: 0] += 1 }
+      }
+    }
+    return common.sorted { ($0.key.later, $0.key.earlier) < ($1.key.later, $1.key.earlier) }.map { pair, count in
+      let connections = count == 1 ? "a connection" : "\(GroupedNumber.text(count)) connections"
+      return
+        "\(parts[pair.later].name): has \(connections) of \(parts[pair.earlier].name), which counts twice; one is part of the other"
+    }
+  }
+
+  private struct Pair: Hashable {
+    var earlier: Int
+    var later: Int
+  }
+
+  /// What tells a connection from those of all other gateways.
+  private struct ConnectionIdentity: Hashable {
+    var client: String
+    var opened: String
+    var closed: String
+    var topic: String?
+    var received: Int
+    var accepted: Int
+    var discarded: Int
+
+    init(_ connection: Connection) {
+      (client, opened, closed) = (connection.client, connection.opened, connection.closed)
+      (topic, received) = (connection.topic, connection.received)
+      (accepted, discarded) = (connection.accepted, connection.discarded)
+    }
+  }
+}
+
+extension Ledger.Gateway {
+  /// All rejections; at the end of the range of numbers if there are more.
+  package var allRejected: Int { rejected.values.reduce(0, sum) }
+}
