@@ -45,6 +45,34 @@ struct SimulateHTTP2ObserverTests {
     return try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
   }
 
+  @Test(
+    "A notification without an answer may be lost, unless it is sent again and accepted",
+    .enabled(if: ExternalTool.isInstalled("curl"), "needs curl"), arguments: [true, false])
+  func unanswered(isSentAgain: Bool) throws {
+    try Command.inFolder { command in
+      let outcome = try command.shell(
+        """
+        "$apnscope" simulate --plain --http2 127.0.0.1:0 --http2-fault reset,times=1,code=INTERNAL_ERROR \
+          --ready-file up --ledger ledger.json --expect 'lost<=0' -q > said.txt & simulator=$!
+        until [ -e up ]; do kill -0 $simulator || exit 1; sleep 0.05; done
+        push() {
+          curl -s -o answer --http2-prior-knowledge -H 'apns-topic: com.example.app' -d '{"aps":{}}' \
+            "http://$(sed -n 's/^http2 //p' up)/3/device/\(Self.token)"
+        }
+        push || echo reset
+        \(isSentAgain ? "push && echo accepted" : "echo given up")
+        kill $simulator
+        wait $simulator
+        echo $?
+        """)
+      #expect(outcome.lines == (isSentAgain ? ["reset", "accepted", "0"] : ["reset", "given up", "99"]), "\(outcome)")
+      let verdict = try #require(try Self.ledger(in: command)["verdict"] as? [String: Any])
+      #expect(verdict["undecided"] as? Int == (isSentAgain ? 0 : 1))
+      let said = try command.read("said.txt")
+      #expect(said.contains("1 is open: 1 accepted or not: a sending got no answer") == !isSentAgain, "\(said)")
+    }
+  }
+
   // MARK: records and verdict
 
   /// What a client's address says of a connection: gateway and capture may number those of one moment otherwise.

@@ -160,13 +160,14 @@ struct RobustnessTests {
     #expect(ledger.connections.map(\.end) == [.shutdown, .shutdown, .shutdown, .shutdown])
   }
 
+  /// It opens once.
   private final class Barrier: Sendable {
     private let state = Atomic(false)
     var isOpen: Bool { state.load(ordering: .relaxed) }
     func open() { state.store(true, ordering: .relaxed) }
   }
 
-  /// Sends notifications 1, 2, … and returns the identifier in the error response that ends that. Those behind the first
+  /// Sends notifications 1, 2, … and returns the identifier in the error response that ends that. All behind the first
   /// 50 wait for the barrier.
   private static func sendUntilAnswered(_ client: Client, _ barrier: Barrier) throws -> Int {
     var next: UInt32 = 1

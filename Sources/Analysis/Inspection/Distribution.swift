@@ -4,7 +4,8 @@ import PacketCapture
 /// Counts of whole numbers, most of which are small.
 ///
 /// Each value up to `highest` has its place in a list. Larger ones are rare, and counted by value until there are
-/// `mostLarge` different ones; a further one is counted as a smaller value, by less than 0.2 %. Sum and maximum are exact.
+/// `mostLarge` different ones; a further one is counted as a smaller value, by less than 0.2 %. Sum and maximum are
+/// exact.
 struct Counts {
   /// Different values above `highest` that are counted as what they are.
   static let mostLarge = 1 << 14

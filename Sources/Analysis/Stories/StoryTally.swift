@@ -94,7 +94,10 @@ package final class StoryTally: StorySink {
 
   package func endStory() {
     // A gateway may read what it discards after it has decided on the same on another connection.
-    if story?.isSelected == true, !isDecided { report.notSentAgain += pending }
+    if let story, story.isSelected, !isDecided {
+      report.notSentAgain += pending
+      if story.outcome == .open { report.undecided += 1 }
+    }
     if let story, let discarded { note(missing: story, discarded) }
     story = nil
     (discarded, pending, isDecided) = (nil, 0, false)

@@ -85,8 +85,8 @@ public struct DevicePopulation: Sendable {
   /// The number of tokens that were changed.
   var changedCount: Int { changed.count }
 
-  /// Changes the device of a token for all topics at a UNIX time in ms; `nil` undoes earlier changes. A device that is so
-  /// already has been so since then.
+  /// Changes the device of a token for all topics at a UNIX time in ms; `nil` undoes earlier changes. A device that was
+  /// changed to the same before keeps that time.
   mutating func change(_ token: RawSpan, to device: Device?, at time: Int64) {
     let key = TokenKey(token)
     if let device, changed[key]?.device == device { return }

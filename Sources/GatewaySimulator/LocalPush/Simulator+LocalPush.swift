@@ -155,8 +155,9 @@ extension Simulator {
     shared.localPush?.use { $0.silence(share, now: now) }
   }
 
-  /// Ends all connections of local push or of a network, or lets them be silent, and listens again after a pause. Returns
-  /// when it listens; at once where a restart is under way already, there is no such network, or the simulator ends.
+  /// Ends all connections of local push or of a network, or lets them be silent, and listens again after a pause.
+  /// Returns when it listens; at once where a restart is under way already, there is no such network, or the simulator
+  /// ends.
   ///
   /// - Throws: a `SimulatorError` when a port cannot be had again; what has ended stays so.
   public func restartLocalPush(_ outage: LocalPushFaults.Outage) async throws(SimulatorError) {

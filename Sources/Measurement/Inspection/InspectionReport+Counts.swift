@@ -57,8 +57,8 @@ extension InspectionReport {
   public struct Values: Sendable, Equatable, Codable {
     public var values: [Int] = []
     public var counts: [Int] = []
-    /// Sum of all values, and the largest. Where very many different ones are large, some are counted as slightly smaller
-    /// ones.
+    /// Sum of all values, and the largest. Where very many different ones are large, some are counted as slightly
+    /// smaller ones.
     public var sum: Int?
     public var max: Int?
 

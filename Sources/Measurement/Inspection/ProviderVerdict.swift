@@ -15,6 +15,8 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   /// The part of `discarded` that was not sent again, of notifications that were neither accepted nor rejected. What is
   /// in neither part was decided on another connection before the gateway read what it discarded.
   public var notSentAgain = 0
+  /// Open notifications of which no sending was accepted or rejected; `nil` in ledgers of 0.2.
+  public var undecided: Int?
   /// Seconds from an error response to the sending again of what it discarded.
   public var resend: RecoveryTimes?
   /// Seconds from an error response to the next connection from the same address; `nil` also if not all connections are
@@ -22,13 +24,15 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
   public var reconnect: RecoveryTimes?
   /// How connections are used.
   public var connections = Connections()
-  /// Notifications that ended in one TLS record; without TLS in one read of the socket, which may join several segments.
+  /// Notifications that ended in one TLS record; without TLS in one read of the socket, which may join several
+  /// segments.
   public var notificationsPerRead: Distribution?
   /// Visits of the feedback service, and what was sent regardless of it.
   public var feedback = Feedback()
   /// Requests, answers and tokens of the HTTP/2 provider API; `nil`: there were none.
   public var http2: InspectionReport.Requests?
-  /// Error responses of the binary protocol in the order of their connections' ends, up to a limit; without tokens and payloads.
+  /// Error responses of the binary protocol in the order of their connections' ends, up to a limit; without tokens and
+  /// payloads.
   public var errors: [InspectionReport.ErrorRow] = []
   public var errorsOmitted = 0
   /// Notifications that arrived and were left out, because the gateway's recorder was behind.
@@ -78,11 +82,8 @@ public struct ProviderVerdict: Sendable, Equatable, Codable {
 
   package init() {}
 
-  /// The number of notifications that may be lost: discarded and not seen again, or with no sending whose fate is known.
-  public var mayBeLost: Int {
-    let reasons = stories.openReasons
-    return stories.lost + stories.notSeenAgain.sum + (reasons[.unanswered] ?? 0) + (reasons[.unknownFate] ?? 0)
-  }
+  /// The number of notifications that are lost or may be: no sending of theirs was accepted or rejected.
+  public var mayBeLost: Int { sum(stories.lost, undecided ?? stories.notSeenAgain.sum) }
 }
 
 extension ProviderVerdict {
@@ -92,7 +93,7 @@ extension ProviderVerdict {
     if let stories = report.stories {
       self.stories = InspectionReport.Stories(stories)
       (sendings, discarded, sentAgain) = (stories.sendings, stories.discarded, stories.sentAgain)
-      (resend, notSentAgain) = (stories.resend, stories.notSentAgain)
+      (resend, notSentAgain, undecided) = (stories.resend, stories.notSentAgain, stories.undecided)
     }
     let counts = inspection.counts
     connections.sending = counts?.sendingConnections ?? 0

@@ -242,6 +242,8 @@ extension TraceReport {
     public var resend: RecoveryTimes?
     /// The discarded sendings that no other followed, of notifications of which no sending was accepted or rejected.
     public var notSentAgain = 0
+    /// Open notifications of which no sending was accepted or rejected.
+    public var undecided = 0
     /// Tokens that were listed by feedback, or rejected with status 8, after they were last accepted.
     public var deadTokens = 0
     /// Tokens that were answered with 410 after they were last accepted (HTTP/2).

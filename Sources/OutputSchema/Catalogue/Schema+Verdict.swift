@@ -13,6 +13,10 @@ extension Schema {
       "The part of `discarded` that was not sent again, of notifications that were neither accepted nor rejected. What is in neither part was decided on another connection before the gateway read what it discarded."
     ),
     Field(
+      "undecided", .integer,
+      "The part of `stories.open` of which no sending was accepted or rejected: these notifications may be lost.",
+      since: "0.3"),
+    Field(
       "resend", .object(spans), "From an error response to the sending again of what it discarded.",
       when: "any was sent again"),
     Field(

@@ -16,30 +16,31 @@ public struct ProviderPage: Sendable {
 
   private var verdict: ProviderVerdict? { ledger.verdict }
 
-  /// Why the records are not, or not all, those of the ledger's run; empty: they are, or there are none.
-  ///
-  /// As sentences without a full stop.
+  /// Sentences, without a full stop, about records that are not those of the ledger's run, or not all; empty: they are, or
+  /// there are none.
   package var recordsObstacles: [String] {
     guard let trace else { return [] }
     var obstacles: [String] = []
     let count = trace.inspection.summary.notifications
-    // A selection is a part on purpose.
-    if let records = ledger.records, trace.inspection.selection == nil, count != records.notifications {
+    // A selection is a part on purpose, and of records with gaps not all may be seen that were written.
+    if let records = ledger.records, records.lost == 0, trace.inspection.selection == nil,
+      count != records.notifications
+    {
       obstacles.append(
-        "the records have \(counted(count, "notification")), and the ledger counts \(grouped(records.notifications)) in records: they are of another run, or not all of this one"
+        "the records have \(counted(count, "notification")), and the ledger counts \(grouped(records.notifications)): the records are of another run, or not all of this one"
       )
     }
     if let started = trace.started, let first = unixSeconds(started), let from = unixSeconds(ledger.started),
       let to = unixSeconds(ledger.ended), first < from - 1 || first + trace.lengthS > to + 1
     {
       obstacles.append(
-        "the records are of \(started) and \(span(trace.lengthS)) from then, which is not within the run from \(ledger.started) to \(ledger.ended): they are of another run"
+        "the records are of \(started) and \(span(trace.lengthS)) from then, which is not within the run from \(ledger.started) to \(ledger.ended): the records are of another run"
       )
     }
     return obstacles
   }
 
-  /// What is wrong with the records, for the first lines of the page.
+  /// Warnings about the records, for the first lines of the page.
   private var recordsWarnings: [Block] {
     let obstacles = recordsObstacles.map { "\($0.prefix(1).uppercased())\($0.dropFirst())." }
     return (obstacles + (trace?.warnings ?? [])).map { .callout(.warning, Prose($0)) }

@@ -38,8 +38,8 @@ struct Merge: ParsableCommand {
       missing causes exit code 70. Results of 'apnscope devices --segment' are joined to one of the whole fleet.
 
       Ledgers of 'apnscope simulate' alone are added to one ledger. The books of each and of the sum have to balance, and \
-      no two may list the same connection: a ledger that was merged before has those of its parts. Of ledgers without a \
-      connection only copies are found. Anything else causes exit code 70, and is named.
+      no two may list the same connections: a merged ledger lists those of its parts. Otherwise the exit code is 70, and a \
+      message names the ledger. A copy is refused with 65; of ledgers that list no connection only copies are found.
 
       Warnings, also part of the result, report this, and plans that differ in more than the segment.
 
@@ -213,7 +213,7 @@ struct Merge: ParsableCommand {
   private func merge(_ ledgers: [(name: String, ledger: Ledger)], unreadable: [String]) throws {
     try refuseOptionsOfLoads(because: "\(ledgers[0].name) is a ledger")
     guard let merged = Ledger.merging(ledgers.map(\.ledger)) else { return }
-    let sum = merged.invariantsOfSum
+    let sum = merged.invariants(ofSumOf: ledgers.map(\.ledger))
     var problems = ledgers.flatMap { Self.broken($0.ledger.invariants, of: $0.name) }
     if ledgers.count > 1 { problems += Self.broken(sum, of: "the sum") }
     problems += Ledger.overlaps(of: ledgers)
@@ -225,7 +225,7 @@ struct Merge: ParsableCommand {
       standard.say(document)
     } else {
       let gateway = merged.gateway
-      let relation = sum.allSatisfy(\.holds) ? "=" : "≠"
+      let relation = sum.first?.holds == true ? "=" : "≠"
       standard.say(
         "\(ledgers.count) ledgers: \(grouped(gateway.received)) received \(relation) \(grouped(gateway.accepted)) accepted + \(grouped(gateway.allRejected)) rejected + \(grouped(gateway.discarded)) discarded, on \(grouped(gateway.connections)) connections"
       )
@@ -237,7 +237,7 @@ struct Merge: ParsableCommand {
     if !unreadable.isEmpty, !allowMissing { throw ExitStatus.brokenBooks }
   }
 
-  /// What does not hold, as sentences with the name of what it does not hold for.
+  /// Sentences about equations that do not hold, with the name of the ledger.
   private static func broken(_ invariants: [RunResult.Verdict.Invariant], of name: String) -> [String] {
     invariants.filter { !$0.holds }.map { "\(name): does not hold: \($0.name) (\($0.detail))" }
   }

@@ -289,7 +289,7 @@ struct Report: ParsableCommand {
     let copies = paths.enumerated().map { (ReportFolder.ledger($0, of: paths.count), $1) }
     try ReportFolder(output).write(report.page, copying: copies)
     var obstacles = report.recordsObstacles
-    // What a run could not write is in its books.
+    // Records that a run could not write are in its books.
     if reading?.isIncomplete == true, books.records?.lost ?? 0 == 0 {
       obstacles.append("the records are incomplete; the report says what is missing")
     }
