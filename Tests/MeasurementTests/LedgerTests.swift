@@ -106,5 +106,20 @@ struct LedgerTests {
     let overlaps = Ledger.overlaps(of: [("merged", merged), ("other", other)])
     #expect(overlaps.count == 1 && overlaps[0].hasPrefix("other: has a connection of merged, which counts twice"))
     #expect(Ledger.overlaps(of: [("one", one), ("merged", merged), ("other", other)]).count == 2)
+    // Two gateways may have connections that look alike by chance.
+    let like = try #require(one.connections.first)
+    func many(_ host: String, common: Int) -> Ledger {
+      var ledger = one
+      ledger.connections = (0..<500).map { number in
+        var connection = like
+        connection.client = "\(number < common ? "10.0.0.1" : host):\(number)"
+        return connection
+      }
+      return ledger
+    }
+    let gateway = many("10.0.0.2", common: 0)
+    #expect(Ledger.overlaps(of: [("a", many("10.0.0.3", common: 5)), ("b", many("10.0.0.4", common: 5))]) == [])
+    #expect(Ledger.overlaps(of: [("a", many("10.0.0.3", common: 6)), ("b", many("10.0.0.4", common: 6))]).count == 1)
+    #expect(Ledger.overlaps(of: [("a", gateway), ("b", many("10.0.0.3", common: 0))]) == [])
   }
 }

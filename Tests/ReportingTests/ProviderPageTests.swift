@@ -37,6 +37,10 @@ struct ProviderPageTests {
     part.inspection.selection = ["--token", "00"]
     #expect(ProviderPage(Self.ledger(), trace: part).recordsObstacles == [])
     #expect(ProviderPage(Self.ledger(), trace: Self.trace(20, started: nil)).recordsObstacles == [])
+    // Behind a gap not all may be seen that was written.
+    var gaps = Self.ledger()
+    gaps.records?.lost = 3
+    #expect(ProviderPage(gaps, trace: Self.trace(19)).recordsObstacles == [])
     // A ledger from before records were counted.
     var earlier = Self.ledger()
     earlier.records = nil
@@ -47,7 +51,7 @@ struct ProviderPageTests {
   func others() throws {
     let part = ProviderPage(Self.ledger(), trace: Self.trace(7))
     #expect(part.recordsObstacles.count == 1)
-    let counts = "The records have 7 notifications, and the ledger counts 20 in records"
+    let counts = "The records have 7 notifications, and the ledger counts 20"
     for started in ["2026-01-02T03:04:03.000Z", "2026-01-02T03:04:57.000Z", "2025-12-31T00:00:00.000Z"] {
       let other = ProviderPage(Self.ledger(), trace: Self.trace(20, started: started))
       #expect(other.recordsObstacles.count == 1 && text(other).contains("The records are of \(started)"), "\(started)")
