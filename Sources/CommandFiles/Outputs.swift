@@ -65,8 +65,8 @@ package final class TextOutput {
 
   package func say(_ line: String) { _ = write(Array((line + "\n").utf8).rawBytes) }
 
-  /// Throws when something could not be written. A reader that has gone wants no more of the text, and what was done
-  /// besides has its own exit status.
+  /// Throws when something could not be written. A closed pipe is no error: the exit status is that of the rest of the
+  /// command.
   package func check() throws(FileFailure) {
     do throws(FileFailure) {
       try outputs.check()

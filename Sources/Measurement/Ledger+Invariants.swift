@@ -1,4 +1,4 @@
-/// What the counts of every ledger obey, and whether several ledgers are of different runs.
+/// Equations that the counts of every ledger obey, and connections that several ledgers have in common.
 extension Ledger {
   /// The equations that the counts have to obey.
   package var invariants: [RunResult.Verdict.Invariant] { invariants(withDevices: isOfWholeRun) }
@@ -96,7 +96,7 @@ extension Ledger {
     var later: Int
   }
 
-  /// What tells a connection from those of all other gateways.
+  /// The properties by which a connection is recognised in another ledger.
   private struct ConnectionIdentity: Hashable {
     var client: String
     var opened: String

@@ -129,7 +129,7 @@ struct ReportCommandTests {
     }
   }
 
-  @Test("Records that are a part of the run's, or another's, are said to be on the page: 70, and 0 for all of them")
+  @Test("Records of a part of the run, or of another run, are a warning on the page and exit code 70")
   func otherRecords() throws {
     try Command.inFolder { command in
       // 19 notifications within half a second.

@@ -40,7 +40,7 @@ struct SimulateClientTests {
   @Test("openssl s_client: a rejection in the middle, and the rest sent again", arguments: ["-tls1_2", "-tls1_3"])
   func opensslResends(version: String) throws {
     try SimulatorProcess.inFolder { command in
-      // What follows is discarded all the same; an answer at once could keep openssl from sending it.
+      // Frames behind it are discarded all the same; an answer at once could keep openssl from sending it.
       let simulator = try SimulatorProcess(["--reject", "prefix=0000012c", "--response-delay", "2s"], in: command)
       let frames = (1...500).map { Frames.framed($0) }
       let first = try sClient(frames.flatMap { $0 }, simulator.gateway, version, in: command)

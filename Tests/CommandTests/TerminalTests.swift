@@ -24,13 +24,13 @@ struct TerminalTests {
       String(decoding: try ExternalTool.run("tmux", ["-S", socket] + arguments), as: UTF8.self)
     }
 
-    /// What is on the screen.
+    /// The text on the screen.
     func text() throws -> String { try tmux("capture-pane", "-p", "-t", "screen") }
 
-    /// What is on the screen, with lines that the terminal has wrapped as they were written.
+    /// The text on the screen, with lines joined that the terminal has wrapped.
     func joined() throws -> String { try tmux("capture-pane", "-p", "-J", "-t", "screen") }
 
-    /// What is on the screen, with its colours.
+    /// The text on the screen, with escape sequences of its colours.
     func colours() throws -> String { try tmux("capture-pane", "-p", "-e", "-t", "screen") }
 
     func resize(to columns: Int) throws {

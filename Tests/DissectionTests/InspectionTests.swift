@@ -186,7 +186,7 @@ struct InspectionTests {
     }
   }
 
-  @Test("Of ever more different large values few are kept; they are off by less than 0.2 %, and the largest is exact")
+  @Test("The distinct large values that are kept are bounded, with errors below 0.2 % and an exact maximum")
   func manyLargeValues() throws {
     var counts = Counts(highest: 4_096)
     let values = Array(10_000..<10_000 + 2 * Counts.mostLarge) + [(1 << 40) - 1, Int.max >> 20]

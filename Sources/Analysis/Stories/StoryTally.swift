@@ -96,7 +96,8 @@ package final class StoryTally: StorySink {
     // A gateway may read what it discards after it has decided on the same on another connection.
     if let story, story.isSelected, !isDecided {
       report.notSentAgain += pending
-      if story.outcome == .open { report.undecided += 1 }
+      // A notification without a token that was discarded loses nothing: it would have been rejected.
+      if story.outcome == .open, story.seen == .lost || story.seen == .open { report.undecided += 1 }
     }
     if let story, let discarded { note(missing: story, discarded) }
     story = nil

@@ -22,7 +22,7 @@ public struct ProviderPage: Sendable {
     guard let trace else { return [] }
     var obstacles: [String] = []
     let count = trace.inspection.summary.notifications
-    // A selection is a part on purpose, and of records with gaps not all may be seen that were written.
+    // A selection is a part on purpose, and a reader may not see all records beside a gap.
     if let records = ledger.records, records.lost == 0, trace.inspection.selection == nil,
       count != records.notifications
     {
@@ -34,7 +34,7 @@ public struct ProviderPage: Sendable {
       let to = unixSeconds(ledger.ended), first < from - 1 || first + trace.lengthS > to + 1
     {
       obstacles.append(
-        "the records are of \(started) and \(span(trace.lengthS)) from then, which is not within the run from \(ledger.started) to \(ledger.ended): the records are of another run"
+        "the records are of \(started) and \(span(trace.lengthS)) from then, which is not within the run from \(ledger.started) to \(ledger.ended): the records are of another run, or a clock was set"
       )
     }
     return obstacles
@@ -197,7 +197,7 @@ public struct ProviderPage: Sendable {
     let unanswered = verdict.mayBeLost - stories.lost - hidden
     if unanswered > 0 {
       parts.append(
-        "\(grouped(unanswered)) of \(grouped(stories.total)) notifications may be lost: nothing tells whether they were accepted"
+        "\(grouped(unanswered)) of \(grouped(stories.total)) notifications may be lost: no answer shows whether they were accepted"
       )
     }
     if stories.acceptedTwice > 0 { parts.append("\(grouped(stories.acceptedTwice)) were accepted twice") }
